@@ -29,7 +29,7 @@ export function prepareApps({ apps, hasDumper, matchers, targetPolicy }: AppConf
       const sources = { kind: "app", own, matchers, most: maxApps, document: appDocument, served, details: detailsOf } as const;
       const offered = offerResources(sources, deps, signal);
       const sessions = new AppSessions(deps, signal);
-      const signToken = tokenSigner(deps);
+      const signToken = tokenSigner(deps, signal);
       return {
         offered,
         serve: {

@@ -3,10 +3,11 @@ import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { authorize, type ServedGrant } from "../../core/access/authorize.ts";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import type { UserIdentity } from "../../core/identity/identity.ts";
 import { speaksHttp } from "../../core/resources/app-uri.ts";
 import { ipOf } from "../../core/transport/host-port.ts";
 import { encodeStreamReply, type StreamRequest } from "../../core/transport/stream-request.ts";
-import type { Access } from "../access/access-source.ts";
+import { type Access, requireReadableRoles } from "../access/access-source.ts";
 import { acceptUser, refuseUser, tlsUser } from "../service/accept-user.ts";
 import { HeldLeases } from "../service/connection-limits.ts";
 import { strictMs } from "../service/hold-to-rules.ts";
@@ -61,7 +62,7 @@ async function serveUser(arrived: Arrived, deps: AppDeps, { signal, established 
     established();
     const lease = await leases.take(grant);
     const session = { tls, grant, sid, app, lease, clientAddress: request.clientAddress };
-    if (speaksHttp(app.address)) await runWebSession({ ...session, ...webFacts(arrived, deps) }, deps, signal);
+    if (speaksHttp(app.address)) await runWebSession({ ...session, ...webFacts(arrived, deps, grant.identity) }, deps, signal);
     else await runAppSession({ ...session, upstream: await dialApp(app, deps.targets, signal) }, deps, signal);
   } catch (thrown) {
     const error = toPlatformError(thrown);
@@ -71,18 +72,23 @@ async function serveUser(arrived: Arrived, deps: AppDeps, { signal, established 
   }
 }
 
-/** The agent's own decision; it does not trust the one that control has made. */
-function judge({ certificate, app, request, access }: Arrived, deps: AppDeps): ServedGrant<"app"> {
+/**
+ * The agent's own decision; it does not trust the one that control has made. `known`: the user of a session that goes on; a proxy's certificate in a
+ * user's name is good for its beginning alone.
+ */
+function judge({ certificate, app, request, access }: Arrived, deps: AppDeps, known?: UserIdentity): ServedGrant<"app"> {
   const { hostId, cluster } = deps.credentials();
   const now = (deps.now ?? (() => new Date()))();
-  const identity = tlsUser({ certificate, access, cluster, hostname: deps.node.name, now, mayBeRelayed: true });
+  const hostname = deps.node.name;
+  const identity = known ?? tlsUser({ certificate, access, cluster, hostname, now, mayBeRelayed: true });
+  requireReadableRoles(identity, access, hostname);
   const { roles, locks } = access;
   const ask = { kind: "app", served: { name: app.name, labels: app.labels }, serverId: hostId } as const;
   return authorize({ identity, roles, locks, ask, clientIp: ipOf(request.clientAddress), now });
 }
 
 /** What a session with a web application needs besides: requests go out in the user's name as long as the rules allow it. */
-function webFacts(arrived: Arrived, deps: AppDeps): Pick<WebSession, "certificate" | "judge" | "recordingMode"> {
+function webFacts(arrived: Arrived, deps: AppDeps, user: UserIdentity): Pick<WebSession, "certificate" | "judge" | "recordingMode"> {
   const { certificate = Buffer.alloc(0), access } = arrived;
-  return { certificate, judge: (newer) => judge({ ...arrived, access: newer }, deps), recordingMode: access.sessionRecording };
+  return { certificate, judge: (newer) => judge({ ...arrived, access: newer }, deps, user), recordingMode: access.sessionRecording };
 }

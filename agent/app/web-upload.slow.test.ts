@@ -37,7 +37,11 @@ test("a long upload to an application that reads slowly waits at the client, and
     most = Math.max(most, process.memoryUsage().arrayBuffers - before);
   };
   const up = await world.enter({ spec: { uri: upstream.uri } });
-  const sent = request({ createConnection: () => up.tls, method: "PUT", headers: { host: "web.test", "content-length": String(part.length * count) } });
+  const sent = request({
+    createConnection: () => up.tls,
+    method: "PUT",
+    headers: { host: "web.test", "content-length": String(part.length * count) },
+  });
   const wanted = createHash("sha256");
   for (let at = 0; at < count; at += 1) {
     wanted.update(part);

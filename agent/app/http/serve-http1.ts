@@ -23,12 +23,18 @@ export async function serveHttp1(socket: Duplex, session: HttpSession, waits: Wa
     shouldUpgradeCallback: ({ headers }) => !/^h2c$/i.test(headers.upgrade?.trim() ?? ""),
   });
   server.timeout = 0;
+  let isOver = false;
+  const onLast = (): void => {
+    isOver = true;
+  };
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
+    // What follows may be a part of the one before, for another reader.
+    if (isOver) return;
     if (limit.open >= maxExchanges) return void socket.destroy();
     const done = limit.begin();
     response.once("close", done);
     response.sendDate = false;
-    void serveExchange(clientRequest(request), answerTo(request, response), session);
+    void serveExchange(clientRequest(request), answerTo(request, response, onLast), session);
   };
   server.on("request", serve).on("checkContinue", serve);
   server.on("upgrade", (request: IncomingMessage, _socket: Duplex, head: Buffer) => {
@@ -53,7 +59,8 @@ export async function serveHttp1(socket: Duplex, session: HttpSession, waits: Wa
   limit.stop();
 }
 
-function answerTo(request: IncomingMessage, response: ServerResponse): ClientAnswer {
+/** `onLast`: the connection takes no more requests. */
+function answerTo(request: IncomingMessage, response: ServerResponse, onLast: () => void): ClientAnswer {
   const gone = new AbortController();
   response.once("close", () => {
     if (!response.writableFinished) gone.abort();
@@ -73,7 +80,7 @@ function answerTo(request: IncomingMessage, response: ServerResponse): ClientAns
     },
     close: () => {
       response.shouldKeepAlive = false;
-      response.once("finish", () => request.socket.destroySoon());
+      onLast();
     },
     abort: () => request.socket.destroy(),
   };
