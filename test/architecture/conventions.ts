@@ -117,8 +117,8 @@ export function tlsContexts(files: readonly SourceFile[]): string[] {
 /** An HTTP request that does not go through core/transport/dial goes past the proxy of the environment, its limits and its messages. */
 export function httpClients(files: readonly SourceFile[]): string[] {
   const placed = ["core", "agent", "control", "cli", "updater", "programs"];
-  // The second passes on users' requests, over connections that core/transport/dial has opened.
-  const own = ["core/transport/dial/get-over.ts", "agent/app/http/upstream-http1.ts"];
+  // The others pass on users' requests, over connections that core/transport/dial or a tunnel has opened.
+  const own = ["core/transport/dial/get-over.ts", "agent/app/http/upstream-http1.ts", "control/proxy/app-front/agent-requests.ts"];
   const client = /^import (?!type\b)[^;"]*\b(request|get|Agent)\b[^;"]*"node:https?"|"undici"/m;
   // A `fetch` that is not called is one of the file's own.
   const fetches = (code: string): boolean => /(?<![.#])\bfetch\(/.test(code) && !/\bfetch\b(?!\()|\bfetch\([^)]*\):/.test(code);

@@ -21,6 +21,7 @@ export interface SignOwnUserAsk {
 export async function signOwnUser(context: AuthContext, ask: SignOwnUserAsk): Promise<string> {
   const { caller, tlsPublicKey, ttlSeconds } = ask;
   if (caller.kind !== "user") throw new PlatformError("denied", "access denied: this method is for users");
+  if (caller.session !== undefined) throw new PlatformError("denied", "access denied: a session in a browser gives no certificates");
   const route = routeOf(ask);
   if (route === undefined) throw new PlatformError("invalid", "no resource was given", { hint: "give its kind and name" });
   const now = context.now();

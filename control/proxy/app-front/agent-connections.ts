@@ -1,10 +1,11 @@
-import { Agent } from "node:http";
+import type { Agent } from "node:http";
 import type { TLSSocket } from "node:tls";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import { ipOf } from "../../../core/transport/host-port.ts";
 import { type ReachServices, reachServed } from "../routing/reach-served.ts";
+import { connectionAgent } from "./agent-requests.ts";
 import type { AppCredential, AppSessions } from "./app-sessions.ts";
 
 /** A request's user, application and client. */
@@ -57,14 +58,7 @@ export class AgentConnections {
     if (this.#pools.size >= maxPools) this.#dropUnused();
     if (this.#pools.size >= maxPools)
       throw new PlatformError("limit", "too many sessions of applications at this proxy", { hint: "try again in a moment" });
-    const agent = new Agent({ keepAlive: true, maxSockets: maxConnections, maxFreeSockets: maxIdle, timeout: idleMs });
-    agent.createConnection = (_options, done) => {
-      this.connect(visit).then(
-        (socket) => done?.(null, socket),
-        (thrown: unknown) => done?.(thrown instanceof Error ? thrown : new Error(String(thrown)), undefined as never),
-      );
-      return undefined;
-    };
+    const agent = connectionAgent({ maxConnections, maxIdle, idleMs, connect: () => this.connect(visit) });
     const release = this.#services.sessions.hold(id, () => this.#drop(key));
     this.#pools.set(key, { agent, release });
     return agent;

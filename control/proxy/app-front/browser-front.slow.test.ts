@@ -200,6 +200,46 @@ describe("the hand-off", () => {
   });
 });
 
+describe("what an application's agents state", () => {
+  const desk = `desk.${proxyHost}`;
+  const cors = { allowed_origins: ["https://one.test"], allowed_methods: ["PUT"], allowed_headers: [], exposed_headers: [] };
+
+  beforeAll(async () => {
+    const details = { scheme: "http", required_apps: "wiki,raw", cors: JSON.stringify(cors) };
+    const resources = [
+      { kind: "app", name: "wiki", labels: { env: "test" }, details: { scheme: "http" } },
+      { kind: "app", name: "raw", labels: { env: "test" }, details: { scheme: "tcp", public_addr: "raw.example.org" } },
+      { kind: "app", name: "desk", labels: { env: "test" }, details },
+    ];
+    world.agent.send({ type: "resources", resources, more: false });
+    await until("the auth service knows them", async () => (await world.cluster.admin.listOffered({ kind: "app" })).resources.length === 3);
+  });
+
+  test("is which applications come first, for users who may use it", async () => {
+    expect((await ann(`/app-sites/${desk}`)).body).toMatchObject({ required: [wiki, "raw.example.org"] });
+    expect((await bob(`/app-sites/${desk}`)).body).toMatchObject({ required: [] });
+  });
+
+  test("is the answer to pre-flight requests, without a session and without an agent", async () => {
+    const preflight = (origin: string, at = desk) =>
+      call("/api", { at, method: "OPTIONS", headers: { origin, "access-control-request-method": "PUT", "sec-fetch-mode": "cors" } });
+    const allowed = await preflight("https://one.test");
+    expect([allowed.status, allowed.headers]).toMatchObject([
+      204,
+      { "access-control-allow-origin": "https://one.test", "access-control-allow-methods": "PUT" },
+    ]);
+    const [other, without, unknown] = [
+      await preflight("https://two.test"),
+      await preflight("https://one.test", wiki),
+      await preflight("https://one.test", shop),
+    ];
+    for (const { status, headers } of [other, without, unknown]) {
+      expect([status, headers["access-control-allow-origin"]]).toEqual([401, undefined]);
+    }
+    expect(world.reached).toEqual([]);
+  });
+});
+
 describe("without a session", () => {
   test("scripts get 401 with the address, and nothing reaches an agent", async () => {
     for (const headers of [
@@ -245,7 +285,7 @@ test("a request for another host, for two, or with an absolute target is refused
   const { cookie } = await signIn();
   const raw = async (head: string): Promise<string> => {
     const socket = await world.connect(wiki, undefined, { ALPNProtocols: ["http/1.1"] });
-    socket.end(`${head}\r\nCookie: ${cookie}\r\nConnection: close\r\n\r\n`);
+    socket.write(`${head}\r\nCookie: ${cookie}\r\nConnection: close\r\n\r\n`);
     return Buffer.concat((await socket.toArray()) as Buffer[]).toString();
   };
   for (const head of [
@@ -306,7 +346,7 @@ describe("with a session", () => {
     await until("the application learns that its reader has gone", async () => streams[0]?.destroyed === true);
   });
 
-  test("a kept connection that the agent closed is no failure of a request without a body; a body is never sent twice", async () => {
+  test("a kept connection that the agent closed is not a failure of a request without a body; a body is never sent twice", async () => {
     const { cookie } = await signIn();
     for (let times = 0; times < 3; times += 1) {
       expect((await call("/", { headers: { cookie } })).status).toBe(200);

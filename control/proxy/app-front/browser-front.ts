@@ -5,13 +5,14 @@ import type { Log } from "../../../core/log/log.ts";
 import { relay } from "../../../core/transport/relay.ts";
 import type { RelayedStreams } from "../routing/running-streams.ts";
 import type { AgentConnections, AppVisit } from "./agent-connections.ts";
+import { maxHeaders } from "./agent-requests.ts";
 import { answerRefusal, refusalText } from "./answer-refusal.ts";
 import { appCredential } from "./app-cookies.ts";
 import type { BrowserArrival, ServeBrowser } from "./app-front.ts";
 import { ownPaths, ownPrefix } from "./app-path.ts";
 import type { AppSessions } from "./app-sessions.ts";
 import { finishHandOff, type HandOffServices, logOut, type SiteRequest, showHandOff, startHandOff } from "./hand-off.ts";
-import { maxHeaders, passOn } from "./pass-on.ts";
+import { passOn } from "./pass-on.ts";
 import { passUpgrade } from "./pass-upgrade.ts";
 import { preflightHeaders } from "./preflight.ts";
 
@@ -148,7 +149,7 @@ function refuse({ request, response, arrival: { site } }: Refused, thrown: unkno
   if (response.headersSent || response.destroyed) return void response.destroy();
   const error = note(thrown, services);
   // What is left of the body is not read.
-  response.shouldKeepAlive = request.complete;
+  if (!request.complete) response.shouldKeepAlive = false;
   answerRefusal({ request, response, error, launch: launchAddress(request, site, services) });
 }
 

@@ -11,7 +11,7 @@ const fail = (text) => { document.querySelector("p").textContent = text; };
 const field = (name) => facts.get(name) ?? "";
 const next = field("next").split(",").filter((host) => host !== "");
 const body = { state: field("state"), session: field("session"), subject: field("subject"), path: field("path"), next };
-fetch(location.pathname, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), redirect: "error" })
+window.fetch(location.pathname, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), redirect: "error" })
   .then(async (answer) => {
     const read = await answer.json();
     if (answer.ok) location.replace(read.location);

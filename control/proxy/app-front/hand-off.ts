@@ -61,7 +61,8 @@ type Body = z.infer<typeof bodySchema>;
 export async function finishHandOff(visit: SiteRequest, services: HandOffServices): Promise<void> {
   const { request, response, site } = visit;
   requireOwnScript(request);
-  const parsed = bodySchema.safeParse(await readJson(request));
+  const sent = await readJson(request);
+  const parsed = bodySchema.safeParse(sent);
   if (!parsed.success) throw new PlatformError("invalid", "could not read the request");
   const { data: body } = parsed;
   const state = parseCredential(body.state);

@@ -1,8 +1,7 @@
-import { type Agent, type ClientRequest, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Agent, IncomingMessage, ServerResponse } from "node:http";
 import { withoutOwnCookies } from "../web-api/cookies.ts";
+import { agentRequest } from "./agent-requests.ts";
 
-/** Largest headers of an answer, bytes; those of requests are bounded by the server. */
-export const maxHeaders = 65_536;
 /** Attempts of a request without a body whose kept connection the agent has closed in the same moment. */
 const maxAttempts = 3;
 
@@ -22,7 +21,8 @@ export function passOn(request: IncomingMessage, response: ServerResponse, passi
 }
 
 function attempt(request: IncomingMessage, response: ServerResponse, { agent, failed, left }: Passing & { readonly left: number }): void {
-  const upstream = begin(request, agent);
+  const { method, url: path, rawHeaders } = request;
+  const upstream = agentRequest({ method, path, headers: requestHeaders(rawHeaders), over: agent });
   let answered = false;
   upstream.once("response", (answer) => {
     answered = true;
@@ -45,12 +45,6 @@ function attempt(request: IncomingMessage, response: ServerResponse, { agent, fa
   request.pipe(upstream);
 }
 
-function begin(request: IncomingMessage, agent: Agent): ClientRequest {
-  const { method = "GET", url: path = "/" } = request;
-  const headers = requestHeaders(request.rawHeaders);
-  return httpRequest({ agent, host: "app", method, path, headers, setHost: false, maxHeaderSize: maxHeaders });
-}
-
 /** Whether a request has a body, which may have been read already. Pure. */
 export function hasBody({ headers }: Pick<IncomingMessage, "headers">): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
@@ -70,15 +64,25 @@ function passBack(answer: IncomingMessage, response: ServerResponse): void {
   answer.pipe(response);
 }
 
-/** Headers of a request without our own cookies, as a flat list. `Expect` was answered here. Pure. */
+/** Headers of a request without our own cookies, as a flat list. `Expect` was answered here. The agent judges all others. Pure. */
 export function requestHeaders(raw: readonly string[]): readonly string[] {
   return pairs(raw).flatMap(([name, value]) => {
     const lower = name.toLowerCase();
-    if (lower === "expect") return [];
+    if (lower === "expect" || lower === "keep-alive" || lower === "proxy-connection") return [];
+    if (lower === "connection") return listed(name, withoutLife(value));
     if (lower !== "cookie") return [name, value];
-    const left = withoutOwnCookies(value);
-    return left === undefined ? [] : [name, left];
+    return listed(name, withoutOwnCookies(value));
   });
+}
+
+function listed(name: string, value: string | undefined): readonly string[] {
+  return value === undefined || value === "" ? [] : [name, value];
+}
+
+/** What a Connection header states besides the life of the client's connection, which is not that of the agent's: headers that the agent leaves out. */
+function withoutLife(value: string): string {
+  const tokens = value.split(",").map((token) => token.trim());
+  return tokens.filter((token) => !["close", "keep-alive", ""].includes(token.toLowerCase())).join(", ");
 }
 
 /** What concerns the connection to the agent alone. */

@@ -1,8 +1,9 @@
-import { request as httpRequest, type IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { answerHeaders, maxHeaders, requestHeaders } from "./pass-on.ts";
+import { agentRequest } from "./agent-requests.ts";
+import { answerHeaders, requestHeaders } from "./pass-on.ts";
 
 export interface Upgrading {
   /** A connection for this request alone. */
@@ -27,15 +28,8 @@ export async function passUpgrade(
   if (socket.destroyed) return void agent.destroy();
   socket.once("close", () => agent.destroy());
   agent.once("close", () => socket.end());
-  const upstream = httpRequest({
-    createConnection: () => agent,
-    host: "app",
-    method: request.method ?? "GET",
-    path: request.url ?? "/",
-    headers: requestHeaders(request.rawHeaders),
-    setHost: false,
-    maxHeaderSize: maxHeaders,
-  });
+  const { method, url: path, rawHeaders } = request;
+  const upstream = agentRequest({ method, path, headers: requestHeaders(rawHeaders), over: agent });
   const timer = setTimeout(() => upstream.destroy(new PlatformError("timeout", "the application did not answer in time")), answerMs);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   upstream.once("upgrade", (answer, stream, first) => {

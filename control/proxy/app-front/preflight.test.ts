@@ -23,10 +23,15 @@ test("a pre-flight of a listed origin gets the policy", () => {
   });
 });
 
-test("any origin gets it without cookies", () => {
-  const answer = preflightHeaders({ ...cors, allowed_origins: ["*"] }, { ...ask, origin: "https://two.test" });
+test("any origin gets it, with cookies only if the policy says so", () => {
+  const [any, two] = [
+    { ...cors, allowed_origins: ["*"] },
+    { ...ask, origin: "https://two.test" },
+  ];
+  const answer = preflightHeaders({ ...any, allow_credentials: false }, two);
   expect(answer).toMatchObject({ "Access-Control-Allow-Origin": "*" });
   expect(answer).not.toHaveProperty("Access-Control-Allow-Credentials");
+  expect(preflightHeaders(any, two)).toMatchObject({ "Access-Control-Allow-Origin": "https://two.test", "Access-Control-Allow-Credentials": "true" });
 });
 
 test.for([

@@ -19,7 +19,7 @@ async function call(path, { method = "GET", body, token } = {}) {
   const headers = { Accept: "application/json" };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (token !== undefined) headers.Authorization = "Bearer " + token;
-  const answer = await fetch("/webapi/v1" + path, { method, headers, body: JSON.stringify(body), cache: "no-store", redirect: "error" });
+  const answer = await window.fetch("/webapi/v1" + path, { method, headers, body: JSON.stringify(body), cache: "no-store", redirect: "error" });
   const read = await answer.json();
   if (answer.ok) return read;
   throw Object.assign(new Error(read.error.message), read.error);

@@ -4,6 +4,7 @@ import { request } from "node:https";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { enrolUser, type TestUser } from "../../../test/inside/enrol-user.ts";
 import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
+import { openBrowser } from "../../../test/inside/web-browser.ts";
 import { codeAt } from "../../../test/world/one-time-code.ts";
 
 let cluster: TestCluster;
@@ -97,6 +98,22 @@ describe("a login", () => {
 });
 
 describe("every route of the API", () => {
+  test("refuses the token of another session", async () => {
+    const other = await openBrowser(cluster, "mallory", ["access"]);
+    const mine = await openBrowser(cluster, "carol", ["access"]);
+    const { paths } = (await call("/webapi/v1/openapi.json")).body as { paths: Record<string, Record<string, { security: { bearer?: unknown }[] }>> };
+    const token = String((await other("/session")).body.token);
+    for (const [path, methods] of Object.entries(paths)) {
+      for (const [method, { security }] of Object.entries(methods)) {
+        if (security[0]?.bearer === undefined) continue;
+        const plain = path.slice("/webapi/v1".length).replaceAll(/\{[a-z]+\}/gi, "x");
+        const answer = await mine(plain, { method: method.toUpperCase(), headers: { authorization: `Bearer ${token}` } });
+        expect([method, path, answer.status]).toEqual([method, path, 403]);
+      }
+    }
+    expect((await mine("/sessions")).status).toBe(200);
+  });
+
   test("that is served is declared, and needs a session unless it says otherwise", async () => {
     const { paths } = (await call("/webapi/v1/openapi.json")).body as { paths: Record<string, Record<string, { security: unknown[] }>> };
     const open: string[] = [];

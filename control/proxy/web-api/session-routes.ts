@@ -86,7 +86,7 @@ function addLogin(api: Api, { auth, now }: SessionServices): void {
   });
 }
 
-/** A browser has one session: the one before would be left without its cookie. One that has ended already is no failure. */
+/** A browser has one session: the one before would be left without its cookie. One that has ended already is not a failure. */
 async function endEarlier({ sessions }: Api, { cookie, address }: { readonly cookie: string | undefined; readonly address: string }): Promise<void> {
   const value = cookieValue(cookie, sessionCookie);
   const credential = value === undefined ? undefined : parseCredential(value);

@@ -1,0 +1,46 @@
+import { Agent, type ClientRequest, request as httpRequest } from "node:http";
+import type { TLSSocket } from "node:tls";
+
+/* HTTP/1.1 over connections that have reached an agent. */
+
+/** Largest headers of a request or an answer, bytes. */
+export const maxHeaders = 65_536;
+
+export interface AgentOptions {
+  readonly maxConnections: number;
+  readonly maxIdle: number;
+  /** Time after which an idle connection is closed, ms. */
+  readonly idleMs: number;
+  /** A new connection. */
+  readonly connect: () => Promise<TLSSocket>;
+}
+
+/** Keeps connections for requests that follow each other. */
+export function connectionAgent({ maxConnections, maxIdle, idleMs, connect }: AgentOptions): Agent {
+  const agent = new Agent({ keepAlive: true, maxSockets: maxConnections, maxFreeSockets: maxIdle, timeout: idleMs });
+  agent.createConnection = (_options, done) => {
+    connect().then(
+      (socket) => done?.(null, socket),
+      // Node's types want a socket beside the error.
+      (thrown: unknown) => (done as ((error: unknown) => void) | undefined)?.(thrown),
+    );
+    return undefined;
+  };
+  return agent;
+}
+
+export interface PassedRequest {
+  readonly method: string | undefined;
+  /** With its query. */
+  readonly path: string | undefined;
+  /** Flat: a name, its value, the next name. */
+  readonly headers: readonly string[];
+  /** The kept connections, or one for this request alone. */
+  readonly over: Agent | TLSSocket;
+}
+
+/** A request whose headers are these and no others, but for those of the connection. */
+export function agentRequest({ method = "GET", path = "/", headers, over }: PassedRequest): ClientRequest {
+  const way = over instanceof Agent ? { agent: over } : { createConnection: () => over };
+  return httpRequest({ ...way, host: "app", method, path, headers, setHost: false, maxHeaderSize: maxHeaders });
+}
