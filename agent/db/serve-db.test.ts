@@ -14,13 +14,12 @@ import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamRe
 import { type InsideAuthorities, insideAuthorities } from "../../test/inside/authorities.ts";
 import { type DatabaseAuthority, databaseAuthority } from "../../test/inside/database-authority.ts";
 import { type DatabaseRole, databaseRole, lockOf, testDatabase } from "../../test/inside/database-user.ts";
-import { engineSession } from "../../test/inside/engine-session.ts";
 import { serviceDeps } from "../../test/inside/service-deps.ts";
 import { socketPair } from "../../test/inside/socket-pair.ts";
 import type { UserKeys } from "../../test/inside/user-keys.ts";
 import type { Access } from "../access/access-source.ts";
 import type { DbDeps, ServerCredentialsAsk } from "./database.ts";
-import { runEngine, serveDb } from "./serve-db.ts";
+import { serveDb } from "./serve-db.ts";
 
 const request: StreamRequest<"db"> = {
   kind: "db",
@@ -319,36 +318,5 @@ describe("a stream to a database", () => {
     await served;
     expect(events.at(-1)).toMatchObject({ event: "db.session.end", reason: expect.stringMatching(/locked/) });
     await expect.poll(() => upstream.size).toBe(0);
-  });
-});
-
-describe("an engine", () => {
-  test("that does not end when its session does is left behind, and its client is cut", async () => {
-    const { session, near, end } = await engineSession({ protocol: "redis" });
-    const closed = once(near.resume(), "close");
-    const done = runEngine(() => new Promise(() => {}), session, 10);
-    end(new PlatformError("denied", "locked"));
-    await expect(done).resolves.toMatchObject({ code: "denied", message: "locked" });
-    await closed;
-  });
-
-  test("that fails against its promise ends its session as an internal error", async () => {
-    const { session, near } = await engineSession({ protocol: "redis" });
-    const closed = once(near.resume(), "close");
-    await expect(runEngine(() => Promise.reject(new Error("bug")), session)).resolves.toMatchObject({ code: "internal" });
-    await closed;
-  });
-
-  test("has a moment for its last words", async () => {
-    const { session, near, end } = await engineSession({ protocol: "redis" });
-    const words = once(near, "data");
-    const done = runEngine(async ({ client, signal }) => {
-      await once(signal, "abort");
-      await new Promise<void>((resolve) => void client.end("bye", () => resolve()));
-      return undefined;
-    }, session);
-    end(new PlatformError("denied", "locked"));
-    expect(String((await words)[0])).toBe("bye");
-    await expect(done).resolves.toBeUndefined();
   });
 });
