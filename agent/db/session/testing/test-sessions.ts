@@ -31,7 +31,10 @@ export interface OpenedSession {
 /** Sessions of alice with the database `orders`, whose server takes all bytes and answers nothing. */
 export interface TestSessions extends AsyncDisposable {
   /** What only `authorize` can make; default: for the role with these options. `names`: of the login. */
-  granted(options?: RoleOptions, other?: { readonly role?: Role; readonly names?: { readonly user: string; readonly name: string } }): ServedGrant<"db">;
+  granted(
+    options?: RoleOptions,
+    other?: { readonly role?: Role; readonly names?: { readonly user: string; readonly name: string } },
+  ): ServedGrant<"db">;
   /** By default its login is allowed. Close it. */
   open(options?: SessionOptions): OpenedSession;
 }
