@@ -60,6 +60,19 @@ describe("the login of a session", () => {
     ]);
   });
 
+  test("the loss of the connection that the user may have ends the session", async () => {
+    let lose: (why: PlatformError) => void = () => {};
+    const onLost = (listener: (why: PlatformError) => void): void => {
+      lose = listener;
+    };
+    const { session } = sessions.open({ lease: async () => ({ onLost, release: async () => {} }) });
+    await session.login(loginNames);
+    expect(session.signal.aborted).toBe(false);
+    lose(full);
+    expect(session.signal.reason).toBe(full);
+    await session.close(undefined);
+  });
+
   test("a refused login is recorded with its reason, and is not tried again", async () => {
     const { session, events } = sessions.open({ judge: () => Promise.reject(new PlatformError("denied", "no role lists this database user")) });
     await expect(session.login(loginNames)).rejects.toMatchObject({ code: "denied" });
@@ -114,6 +127,21 @@ describe("the login of a session", () => {
       expect(session.grant).toBeUndefined();
       await session.close(undefined);
       expect(events).toMatchObject([{ event: "db.session.start", success: false }]);
+    });
+
+    test("which leaves no timer when the session ends before", async () => {
+      const { session } = sessions.open();
+      expect(vi.getTimerCount()).toBe(1);
+      await session.close(undefined);
+      expect(vi.getTimerCount()).toBe(0);
+    });
+
+    test("and so have the rules that it brings, which end with the session", async () => {
+      const { session } = sessions.open({ options: { client_idle_timeout: "1h" } });
+      await session.login(loginNames);
+      expect(vi.getTimerCount()).toBeGreaterThan(0);
+      await session.close(undefined);
+      expect(vi.getTimerCount()).toBe(0);
     });
   });
 });

@@ -135,7 +135,7 @@ export async function dbStreams(): Promise<DbStreams> {
     return tls;
   };
 
-  const refusal: DbStreams["refusal"] = async (user, options = {}, asked = request, proof = undefined) => {
+  const refusal: DbStreams["refusal"] = async (user, options, asked, proof) => {
     const { near, served, events, certified } = await serve(options);
     const tls = await enter(near, user, asked, proof);
     const answer = await reply(tls).catch((thrown: unknown) => ({ ok: false as const, error: thrown }));

@@ -35,7 +35,8 @@ export interface TestSession extends InsideEngineSession {
 export class TestSessions implements AsyncDisposable {
   readonly #open: (FakeServer | Socket)[] = [];
 
-  async run({ server: given, keys, parameters: _, ...session }: SessionOptions = {}): Promise<TestSession> {
+  async run(options: SessionOptions = {}): Promise<TestSession> {
+    const { server: given, keys, parameters: _, ...session } = options;
     const server = given !== undefined && "port" in given ? given : await fakeServer(given);
     const inside = await engineSession({ protocol: "postgres", port: server.port, ...session });
     this.#open.push(inside.near, server);
