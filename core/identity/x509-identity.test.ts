@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { anyCharacter } from "../../test/fuzz/any-character.ts";
+import { someRuns } from "../../test/fuzz/some-runs.ts";
 import { insideAuthorities } from "../../test/inside/authorities.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 import type { X509Subject } from "./certificate-parts.ts";
@@ -92,7 +93,7 @@ test("any user survives a real certificate; a program of the version before read
       if (facts.route !== undefined) expect(before).toThrow(expect.objectContaining({ code: "unauthenticated" }));
       else expect(before()).toEqual({ ...expected, principals: { ssh: facts.principals.ssh } });
     }),
-    { numRuns: 60, interruptAfterTimeLimit: 10_000 },
+    { numRuns: someRuns(60), interruptAfterTimeLimit: 10_000 },
   );
 });
 

@@ -3,6 +3,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { type EngineSessionOptions, engineSession, type InsideEngineSession } from "../../../test/inside/engine-session.ts";
 import { statementLog } from "../../../test/inside/statement-log.ts";
 import { CancelKeys } from "./cancel-keys.ts";
@@ -276,7 +277,7 @@ describe("the engine of PostgreSQL", () => {
         expect(reason?.code).not.toBe("internal");
         expect(one.session.client.destroyed).toBe(true);
       }),
-      { numRuns: 40 },
+      { numRuns: someRuns(40) },
     );
   });
 
