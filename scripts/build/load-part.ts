@@ -9,7 +9,7 @@ import { zstdDecompressSync } from "node:zlib";
  * code cache of its own, made after one run (make-code-cache.ts), so that start-up compiles almost nothing.
  */
 
-/** More than any script or cache has, bytes: each comes in one piece, in half the time that pieces of 16 KiB take. Only what is written takes memory. */
+/** More than any script or cache has, bytes: each comes in one piece, in a fifth less time than in pieces of 16 KiB. Only what is written takes memory. */
 const chunkSize = 4 * 1024 * 1024;
 
 /** CommonJS: exports, require, module, file name, folder. */
