@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { encodeCancel, tlsRequest } from "./first-packet.ts";
 import { type FakeServerOptions, fakeServer } from "./testing/fake-server.ts";
 import { authenticationOk, inPieces, query, terminate } from "./testing/postgres-bytes.ts";
@@ -93,7 +94,7 @@ describe("a refused start of a PostgreSQL session", () => {
         expect(reason?.code).not.toBe("internal");
         expect(one.session.client.destroyed).toBe(true);
       }),
-      { numRuns: 40 },
+      { numRuns: someRuns(40) },
     );
   });
 
