@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { someRuns } from "../test/fuzz/some-runs.ts";
 import { decide, type Facts } from "./decide.ts";
 import type { EndpointAnswer } from "./endpoint-answer.ts";
 import { windowAt } from "./schedule.ts";
@@ -49,7 +50,7 @@ const anyFacts: fc.Arbitrary<Facts> = fc.record({
   found,
 });
 
-const each = (check: (facts: Facts) => void): void => fc.assert(fc.property(anyFacts, check), { numRuns: 3000 });
+const each = (check: (facts: Facts) => void): void => fc.assert(fc.property(anyFacts, check), { numRuns: someRuns(3000) });
 const changes = (act: string): boolean => act === "install" || act === "follow";
 
 test("the generated facts lead to every act often", () => {

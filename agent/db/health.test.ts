@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { healthDetails } from "../../core/resources/offered.ts";
+import { anyCharacter } from "../../test/fuzz/any-character.ts";
 import { nextHealth, unknownHealth } from "./health.ts";
 
 const after = (...results: readonly boolean[]): string =>
@@ -31,7 +32,7 @@ test("an unhealthy database keeps its latest reason until it is healthy again", 
 
 test("any reason becomes one bounded line of valid text", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "binary", maxLength: 600 }), (text) => {
+    fc.property(fc.string({ unit: anyCharacter, maxLength: 600 }), (text) => {
       const { healthError: error } = nextHealth(unknownHealth, text);
       expect(error.length).toBeGreaterThan(0);
       expect(error.length).toBeLessThanOrEqual(200);

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { anyCharacter } from "../../test/fuzz/any-character.ts";
 import { nearestName } from "./nearest-name.ts";
 import { parseConfig } from "./parse-config.ts";
 
@@ -222,7 +223,7 @@ test("any text is accepted or refused without an exception: fuzz", () => {
   fc.assert(
     fc.property(
       fc.oneof(
-        fc.string({ unit: "binary" }),
+        fc.string({ unit: anyCharacter }),
         fc.array(fc.oneof(words, fc.string())).map((parts) => parts.join("")),
       ),
       (text) => {

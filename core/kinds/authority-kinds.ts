@@ -10,6 +10,8 @@ export interface AuthorityKindRow {
   readonly newSignsFrom: "update_clients" | "update_servers";
   /** Public keys that `tctl auth export` prints, by its `--type`. */
   readonly exports: Readonly<Record<string, ExportForm>>;
+  /** Set where the first release had it: a client of that release reads no other kind in the list of rotations that it knows (auth.proto). */
+  readonly isOfFirstRelease?: true;
 }
 
 /**
@@ -18,9 +20,21 @@ export interface AuthorityKindRow {
  */
 export const authorityKinds = {
   // Hosts and proxies verify it; they learn of a new key within seconds.
-  user: { title: "user authority", keys: "ssh and x509", newSignsFrom: "update_clients", exports: { user: "ssh_keys", "tls-user": "pem" } },
+  user: {
+    title: "user authority",
+    keys: "ssh and x509",
+    newSignsFrom: "update_clients",
+    exports: { user: "ssh_keys", "tls-user": "pem" },
+    isOfFirstRelease: true,
+  },
   // Users verify it too, who may not connect for days.
-  host: { title: "host authority", keys: "ssh and x509", newSignsFrom: "update_servers", exports: { host: "known_hosts", "tls-host": "pem" } },
+  host: {
+    title: "host authority",
+    keys: "ssh and x509",
+    newSignsFrom: "update_servers",
+    exports: { host: "known_hosts", "tls-host": "pem" },
+    isOfFirstRelease: true,
+  },
   // Of database servers. Agents verify it; they get all trusted keys with each session.
   db: { title: "database authority", keys: "x509", newSignsFrom: "update_clients", exports: { db: "pem" } },
   // Of agents at database servers, as a database user. An authority of its own, so that the stolen key of one server opens no other one. Admins
@@ -32,6 +46,12 @@ export const authorityKinds = {
 
 export type AuthorityKind = keyof typeof authorityKinds;
 export const authorityNames = Object.keys(authorityKinds) as readonly AuthorityKind[];
+
+/** Whether the first release had an authority of this kind. */
+export function isOfFirstRelease(kind: string): boolean {
+  const rows: Readonly<Record<string, AuthorityKindRow>> = authorityKinds;
+  return rows[kind]?.isOfFirstRelease === true;
+}
 
 export interface AuthorityExport {
   /** `--type` */

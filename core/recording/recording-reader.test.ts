@@ -1,6 +1,7 @@
 import { gunzipSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { anyCharacter } from "../../test/fuzz/any-character.ts";
 import { type CastEvent, type CastLine, encodeCastEvent, encodeCastHeader, parseCastLine } from "./cast.ts";
 import { encodeMember } from "./member.ts";
 import { maxLine, type RecordingItem, RecordingReader } from "./recording-reader.ts";
@@ -9,7 +10,7 @@ const header = { width: 80, height: 24, timestamp: 1_700_000_000, term: "xterm",
 const event = fc.record({
   time: fc.integer({ min: 0, max: 10_000_000 }).map((micros) => micros / 1000),
   kind: fc.constantFrom("o", "r", "m"),
-  data: fc.string({ unit: "binary" }),
+  data: fc.string({ unit: anyCharacter }),
 });
 /** Events of each member. */
 const parts = fc.array(fc.array(event, { maxLength: 5 }), { minLength: 1, maxLength: 8 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { anyCharacter } from "../../test/fuzz/any-character.ts";
 import { encodeMember } from "./member.ts";
 import { RecordingReader } from "./recording-reader.ts";
 import {
@@ -13,7 +14,7 @@ import {
   type StatementsLine,
 } from "./statements.ts";
 
-const text = fc.string({ unit: "binary" });
+const text = fc.string({ unit: anyCharacter });
 const time = fc.integer({ min: 0, max: 10_000_000 }).map((micros) => micros / 1000);
 const number = fc.nat();
 const header: StatementsHeader = {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { anyCharacter } from "../../test/fuzz/any-character.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 import { readRefusal, refusalBanner } from "./refusals.ts";
 
@@ -15,7 +16,7 @@ test.for(["", "Welcome!\r\n", "refused: x", "refused (nonsense): x", "x refused 
 
 test("a peer's text is bounded and cannot control the terminal", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "binary", maxLength: 3000 }), (text) => {
+    fc.property(fc.string({ unit: anyCharacter, maxLength: 3000 }), (text) => {
       const message = readRefusal(`refused (denied): ${text}`)?.message ?? "";
       return message.length <= 1000 && !/\p{C}/u.test(message);
     }),

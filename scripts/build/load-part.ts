@@ -9,6 +9,9 @@ import { zstdDecompressSync } from "node:zlib";
  * code cache of its own, made after one run (make-code-cache.ts), so that start-up compiles almost nothing.
  */
 
+/** More than any script or cache has, bytes: each comes in one piece, in a fifth less time than in pieces of 16 KiB. Only what is written takes memory. */
+const chunkSize = 4 * 1024 * 1024;
+
 /** CommonJS: exports, require, module, file name, folder. */
 type PartFunction = (...scope: readonly [object, NodeJS.Require, { exports: object }, string, string]) => void;
 
@@ -33,5 +36,5 @@ function asset(name: string): Buffer {
 function optionalAsset(name: string): Buffer | undefined {
   const names = getAssetKeys();
   if (names.includes(name)) return Buffer.from(getRawAsset(name));
-  return names.includes(`${name}.zst`) ? zstdDecompressSync(Buffer.from(getRawAsset(`${name}.zst`))) : undefined;
+  return names.includes(`${name}.zst`) ? zstdDecompressSync(Buffer.from(getRawAsset(`${name}.zst`)), { chunkSize }) : undefined;
 }

@@ -82,8 +82,8 @@ async function assemble({ target, work, main, parts, assets }: ExecutableParts, 
  * differed from run to run), are for the same end. V8 accepts it (checked).
  */
 const reproducible = ["--predictable", "--random-seed=42", "--min-semi-space-size=256", "--max-semi-space-size=256"];
-/** Parts that are kept compressed: it costs their start some 5 ms, which a service can spare, and so can its starter, and a request over the network. */
-const isCompressed = (name: string): boolean => name.endsWith("-service") || name === "platform" || name === "undici";
+/** Parts that are kept compressed (docs/decisions/0006): all but the entries that a session starts, which are small. */
+const isCompressed = (name: string): boolean => !name.endsWith("-entry");
 
 /** Each part's script and code cache, as assets. */
 async function partAssets(target: BuildTarget, work: string, parts: ExecutableParts["parts"]): Promise<Record<string, string>> {

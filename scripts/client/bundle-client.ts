@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { build, type Plugin } from "esbuild";
-import { onlyEnglish, onlyHttpClient, withoutNative } from "../build/bundle.ts";
+import { onlyEnglish, onlyHttpClient, usedOfZod, withoutNative } from "../build/bundle.ts";
 
 /** Oldest Node.js that the client runs on: `tls.setDefaultCACertificates`, by which NODE_EXTRA_CA_CERTS loses its effect, came with it. */
 export const oldestNode = [22, 19] as const;
@@ -26,7 +26,7 @@ export async function bundleClient({ root, version, output }: { root: string; ve
       "process.env.NODE_ENV": '"production"',
       "process.argv0": "globalThis.platformProgram",
     },
-    plugins: [onlyClients(root), withoutNative, onlyEnglish, onlyHttpClient],
+    plugins: [onlyClients(root), withoutNative, onlyEnglish, onlyHttpClient, usedOfZod],
     logLevel: "error",
   });
 }

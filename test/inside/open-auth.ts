@@ -1,4 +1,5 @@
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
+import { cp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { duplexPair } from "node:stream";
@@ -47,18 +48,6 @@ async function startedOnce(): Promise<string> {
   return dataDir;
 }
 
-/** With its files, and only for their owner, as the original is. */
-function copyFolder(from: string, to: string): void {
-  for (const entry of readdirSync(from, { withFileTypes: true })) {
-    const [source, target] = [join(from, entry.name), join(to, entry.name)];
-    if (!entry.isDirectory()) copyFileSync(source, target);
-    else {
-      mkdirSync(target, { mode: 0o700 });
-      copyFolder(source, target);
-    }
-  }
-}
-
 export async function openTestAuth({ sessionRecording = "node", ...deps }: TestAuthOptions = {}): Promise<TestAuth> {
   const dataDir = mkdtempSync(join(tmpdir(), "platform-auth-"));
   // TLS clients go by the real clock, so that the test begins there; whole seconds, as certificates have them.
@@ -69,18 +58,30 @@ export async function openTestAuth({ sessionRecording = "node", ...deps }: TestA
   // A test with a clock of its own needs authorities of that time, and two clusters need authorities of their own.
   const isAlone = running.size === 0;
   running.add(dataDir);
-  if (deps.now === undefined && isAlone) {
-    firstStart.folder ??= startedOnce();
-    copyFolder(await firstStart.folder, dataDir);
-  }
+  const forget = (): void => {
+    running.delete(dataDir);
+    rmSync(dataDir, { recursive: true });
+  };
   const open = (): Promise<Auth> =>
     openAuth(
       { ...config, ...defaults, dataDir, sessionRecording },
       { log, now, hashCost: { memory: 64, passes: 1, parallelism: 1 }, anonymousLimit: { perMinute: 1000, burst: 1000 }, ...deps },
     );
+  const openFirst = async (): Promise<Auth> => {
+    if (deps.now === undefined && isAlone) {
+      firstStart.folder ??= startedOnce();
+      // Unlike cpSync, it keeps the modes of folders: they are their owner's alone.
+      await cp(await firstStart.folder, dataDir, { recursive: true });
+    }
+    return await open();
+  };
+  const auth = await openFirst().catch((thrown: unknown) => {
+    forget();
+    throw thrown;
+  });
   const connections: AuthConnection[] = [];
   const test: TestAuth = {
-    auth: await open(),
+    auth,
     get admin() {
       return test.auth.localClient("auth");
     },
@@ -113,9 +114,7 @@ export async function openTestAuth({ sessionRecording = "node", ...deps }: TestA
     },
     [Symbol.asyncDispose]: async () => {
       for (const connection of connections) connection.close();
-      await test.auth.close();
-      running.delete(dataDir);
-      rmSync(dataDir, { recursive: true });
+      await test.auth.close().finally(forget);
     },
   };
   return test;

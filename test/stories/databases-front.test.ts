@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { chmod, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { MongoClient } from "mongodb";
@@ -7,17 +7,17 @@ import { createConnection } from "mysql2/promise";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { audited } from "../world/audited.ts";
-import { type Cluster, startCluster } from "../world/cluster.ts";
+import type { Cluster } from "../world/cluster.ts";
 import type { ProxyProcess } from "../world/cluster-proxy.ts";
 import type { User } from "../world/cluster-user.ts";
-import { type DatabaseServer, hasMariadb, hasRedis, type Mariadb, startMariadb, startRedis } from "../world/database-servers.ts";
+import { hasMariadb, hasRedis } from "../world/database-servers.ts";
+import { DatabaseWorld } from "../world/database-world.ts";
 import { freePorts } from "../world/free-port.ts";
-import { MongoServer } from "../world/mongo-server.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
-import { hasPostgres, type PostgresServer, startPostgres } from "../world/postgres-server.ts";
+import { hasPostgres } from "../world/postgres-server.ts";
 import { type Finished, run, start } from "../world/program.ts";
-import { putRole } from "../world/put-role.ts";
 import { cancelRequest } from "../world/raw-postgres.ts";
+import { offerServerOfEach, type ServerOfEach } from "../world/server-of-each.ts";
 import { sidPrograms } from "../world/sid-programs.ts";
 import { until } from "../world/until.ts";
 
@@ -31,58 +31,25 @@ interface Config {
 }
 
 describe("databases for stock clients, without tsh between them and the proxy", () => {
+  let world: DatabaseWorld;
   let cluster: Cluster;
+  let servers: ServerOfEach;
   let second: ProxyProcess;
   let secondPort = 0;
-  let postgres: PostgresServer | undefined;
-  let mariadb: Mariadb | undefined;
-  let redis: DatabaseServer | undefined;
-  let mongo: MongoServer;
   let alice: User;
 
   beforeAll(async () => {
-    const [postgresPort = 0, mysqlPort = 0, mongoPort = 0, redisPort = 0, other = 0] = await freePorts(5);
+    const [postgres = 0, mysql = 0, mongo = 0, redis = 0, other = 0] = await freePorts(5);
     secondPort = other;
-    const listen = { postgres: postgresPort, mysql: mysqlPort, mongo: mongoPort, redis: redisPort };
-    const lines = Object.entries(listen).map(([name, port]) => `  ${name}_listen_addr: 127.0.0.1:${port}\n`);
-    cluster = await startCluster({ split: true, proxyService: `${lines.join("")}  mysql_server_version: 8.0.99-front\n` });
-    await chmod(cluster.dir, 0o755);
+    const lines = Object.entries({ postgres, mysql, mongo, redis }).map(([name, port]) => `  ${name}_listen_addr: 127.0.0.1:${port}\n`);
+    world = await DatabaseWorld.open({ split: true, proxyService: `${lines.join("")}  mysql_server_version: 8.0.99-front\n` });
+    ({ cluster } = world);
     second = await cluster.addProxy({ name: "second", proxyService: `  postgres_listen_addr: 127.0.0.1:${secondPort}\n` });
-    const sign = async (format: string): Promise<string> => {
-      const out = join(cluster.dir, format);
-      await cluster.admin("auth", "sign", `--format=${format}`, "--host=127.0.0.1,localhost", "--ttl=2190h", `--out=${out}`);
-      return out;
-    };
-    const [forPostgres, forMysql, forRedis, forMongo] = [await sign("db"), await sign("mysql"), await sign("redis"), await sign("mongodb")];
-    postgres = hasPostgres ? await startPostgres({ signed: forPostgres, folder: join(cluster.dir, "p") }) : undefined;
-    await postgres?.sql("create role reader login; grant pg_read_all_data to reader");
-    mariadb = hasMariadb ? await startMariadb({ signed: forMysql, folder: join(cluster.dir, "m") }) : undefined;
-    await mariadb?.sql("create user reader require subject '/CN=reader'; create database shop; grant all on shop.* to reader");
-    redis = hasRedis ? await startRedis({ signed: forRedis, folder: join(cluster.dir, "r") }, ["user reader on >hunter2 ~* &* +@all"]) : undefined;
-    const pem = await readFile(`${forMongo}.crt`);
-    mongo = new MongoServer({ tls: { key: pem, cert: pem, ca: await readFile(`${forMongo}.cas`) }, accounts: ["CN=reader"] });
-    await mongo.open();
-    await putRole(cluster, "dev", { allow: { db_labels: { env: "test" }, db_users: ["reader", "writer"], db_names: ["*"] } });
-    const entry = (name: string, protocol: string, port: number | undefined): string =>
-      port === undefined ? "" : `    - { name: ${name}, protocol: ${protocol}, uri: "127.0.0.1:${port}", static_labels: { env: test } }\n`;
-    const list = [
-      entry("orders", "postgres", postgres?.port),
-      entry("shop", "mysql", mariadb?.port),
-      entry("cache", "redis", redis?.port),
-      entry("docs", "mongodb", mongo.port),
-    ];
-    const token = await cluster.token("--type=db");
-    await cluster.agent({ name: "db-1", token, services: `db_service:\n  enabled: yes\n  databases:\n${list.join("")}`, noWait: true });
-    alice = await cluster.user("alice", { roles: "dev" });
-    await until("the agent offers them", async () => (await alice.tsh(["db", "ls", "--format=names"])).stdout.includes("docs"));
+    servers = await offerServerOfEach(world);
+    await servers.postgres?.sql("grant pg_read_all_data to reader");
+    alice = await world.user("alice", { db_users: ["reader", "writer"], db_names: ["*"] });
   });
-  afterAll(async () => {
-    await cluster?.[Symbol.asyncDispose]();
-    await postgres?.[Symbol.asyncDispose]();
-    await mariadb?.[Symbol.asyncDispose]();
-    await redis?.[Symbol.asyncDispose]();
-    await mongo?.[Symbol.asyncDispose]();
-  });
+  afterAll(async () => await world?.[Symbol.asyncDispose]());
 
   const env = () => ({ HOME: alice.home, PGSERVICEFILE: join(alice.home, "services.conf") });
   const tsh = async (...args: readonly string[]): Promise<Finished> => await alice.tsh(args, { env: env() });
@@ -105,7 +72,7 @@ describe("databases for stock clients, without tsh between them and the proxy", 
       let said = "";
       child.stderr?.on("data", (chunk: Buffer) => (said += String(chunk)));
       const running = "select 'yes' from pg_stat_activity where usename = 'reader' and state = 'active' and query like '%pg_sleep(60)'";
-      await until("the query runs", async () => (await postgres?.sql(running))?.includes("yes") === true);
+      await until("the query runs", async () => (await servers.postgres?.sql(running))?.includes("yes") === true);
       const began = performance.now();
       child.kill("SIGINT");
       await once(child, "close");
@@ -262,10 +229,13 @@ describe("databases for stock clients, without tsh between them and the proxy", 
     child.stdin?.write("select sleep(60);\n");
     await until(
       "the query runs",
-      async () => (await mariadb?.sql("select info from information_schema.processlist"))?.includes("sleep(60)") === true,
+      async () => (await servers.mariadb?.sql("select info from information_schema.processlist"))?.includes("sleep(60)") === true,
     );
     child.kill("SIGINT");
-    await until("it is killed", async () => !(await mariadb?.sql("select info from information_schema.processlist"))?.includes("select sleep(60)"));
+    await until(
+      "it is killed",
+      async () => !(await servers.mariadb?.sql("select info from information_schema.processlist"))?.includes("select sleep(60)"),
+    );
     child.stdin?.end("select 'alive';\n");
     await once(child, "close");
     expect(said).toMatch(/alive|interrupted|Aborted/);

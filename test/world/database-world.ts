@@ -1,6 +1,6 @@
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { type Cluster, startCluster } from "./cluster.ts";
+import { type Cluster, type ClusterOptions, startCluster } from "./cluster.ts";
 import type { Agent } from "./cluster-agent.ts";
 import type { User } from "./cluster-user.ts";
 import { putRole } from "./put-role.ts";
@@ -22,8 +22,8 @@ export class DatabaseWorld implements AsyncDisposable {
     this.cluster = this.#held.use(cluster);
   }
 
-  static async open(): Promise<DatabaseWorld> {
-    const cluster = await startCluster();
+  static async open(options: ClusterOptions = {}): Promise<DatabaseWorld> {
+    const cluster = await startCluster(options);
     // Servers run as users of their own.
     await chmod(cluster.dir, 0o755);
     return new DatabaseWorld(cluster);

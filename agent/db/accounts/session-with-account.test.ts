@@ -1,68 +1,35 @@
-import { PassThrough } from "node:stream";
-import { beforeAll, describe, expect, test } from "vitest";
-import { authorize, type ServedGrant } from "../../../core/access/authorize.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { roleSchema } from "../../../core/resources/role.ts";
-import { type InsideAuthorities, insideAuthorities } from "../../../test/inside/authorities.ts";
-import { testDatabase } from "../../../test/inside/database-user.ts";
-import { serviceDeps } from "../../../test/inside/service-deps.ts";
-import type { DbDeps } from "../database.ts";
-import { DbSession, type DbSessionFacts } from "../db-session.ts";
+import type { DbSessionFacts } from "../session/session-facts.ts";
+import { type OpenedSession, type SessionOptions, type TestSessions, testSessions } from "../session/testing/test-sessions.ts";
 
 const names = { user: "alice", name: "shop" };
+const spec = { options: { create_db_user_mode: "keep" }, allow: { db_labels: { env: "test" }, db_names: ["shop"], db_roles: ["readers"] } };
+const role = roleSchema.parse({ kind: "role", version: "v7", metadata: { name: "access" }, spec });
 
 describe("a session with an account that the agent makes", () => {
-  let own: InsideAuthorities;
-  let credentials: Awaited<ReturnType<InsideAuthorities["host"]>>;
+  let sessions: TestSessions;
   beforeAll(async () => {
-    own = await insideAuthorities();
-    credentials = await own.host("db-1");
+    sessions = await testSessions();
   });
+  afterAll(async () => await sessions?.[Symbol.asyncDispose]());
 
-  function granted(): ServedGrant<"db"> {
-    const spec = { options: { create_db_user_mode: "keep" }, allow: { db_labels: { env: "test" }, db_names: ["shop"], db_roles: ["readers"] } };
-    const identity = { kind: "user", name: "alice", roles: ["access"], traits: {}, principals: {}, cluster: own.cluster } as const;
-    const served = { name: "orders", labels: { env: "test" } };
-    return authorize({
-      identity: { ...identity, validBefore: new Date(Date.now() + 3_600_000) },
-      roles: [roleSchema.parse({ kind: "role", version: "v7", metadata: { name: "access" }, spec })],
-      locks: [],
-      ask: { kind: "db", served, names, serverId: credentials.hostId, makesAccounts: true },
-      now: new Date(),
-    });
-  }
-
-  function open(facts: Partial<DbSessionFacts>, order: string[], record?: DbDeps["audit"]["record"]) {
-    const service = serviceDeps({ authorities: own, credentials, node: { name: "db-1", labels: {} }, record });
-    const deps: DbDeps = { ...service.deps, findDatabase: () => undefined, serverCredentials: () => Promise.reject(new Error("not here")) };
-    const session = new DbSession(
-      {
-        client: new PassThrough(),
-        database: testDatabase("postgres", 1),
-        asked: {},
-        sid: "s-1",
-        user: "alice",
-        clientAddress: "192.0.2.7:40000",
-        signal: new AbortController().signal,
-        sessionRecording: "off",
-        judge: async () => granted(),
-        mayUse: () => true,
-        reachedAt: undefined,
-        lease: async () => undefined,
-        credentials: async () => {
-          order.push("credentials");
-          return { certificate: "", privateKey: "", authorities: [] };
-        },
-        ownAccount: async ({ account }, note) => {
-          order.push(`made with ${account?.roles.join()}`);
-          await note({ event: "db.session.user.create", username: "alice", roles: [], success: true });
-          return { release: async () => void order.push("released") };
-        },
-        ...facts,
+  function open(facts: Partial<DbSessionFacts>, order: string[], record?: SessionOptions["record"]): OpenedSession {
+    return sessions.open({
+      judge: async () => sessions.granted({}, { role, names }),
+      credentials: async () => {
+        order.push("credentials");
+        return { certificate: "", privateKey: "", authorities: [] };
       },
-      deps,
-    );
-    return { session, events: service.events };
+      ownAccount: async ({ account }, note) => {
+        order.push(`made with ${account?.roles.join()}`);
+        await note({ event: "db.session.user.create", username: "alice", roles: [], success: true });
+        return { release: async () => void order.push("released") };
+      },
+      record,
+      ...facts,
+    });
   }
 
   test("it is there before the session begins, and released once at its end; its events belong to the session", async () => {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { FrameFilter } from "../frame-filter.ts";
 import { type ClientMessage, clientFormat, decodeClientMessage } from "./client-messages.ts";
 import { encodeMessage } from "./error-response.ts";
@@ -56,7 +57,7 @@ test("each kind of message is read, in any pieces, and passes unchanged", () => 
   ];
   fc.assert(
     fc.property(fc.array(fc.nat(), { maxLength: 40 }), (cuts) => void expect(read(bytes, cuts)).toEqual(expected)),
-    { numRuns: 30 },
+    { numRuns: someRuns(30) },
   );
 });
 

@@ -13,8 +13,8 @@ beforeAll(async () => {
 });
 afterAll(async () => await rm(bin, { recursive: true }));
 
-/** Connects to the tunnel, as psql does; bash has its own way. */
-const dialing = `port=\${1#*port=}; port=\${port%% *}; exec 3<>/dev/tcp/127.0.0.1/$port; echo >&3; read -r -u 3 -t 10; echo "ended"; exit 2`;
+/** Connects to the tunnel and begins, as psql does, in bash's own way: a start of nine bytes, for version 3.0, without parameters. */
+const dialing = `port=\${1#*port=}; port=\${port%% *}; exec 3<>/dev/tcp/127.0.0.1/$port; printf '\\0\\0\\0\\11\\0\\3\\0\\0\\0' >&3; read -r -u 3 -t 10; echo "ended"; exit 2`;
 
 const script = async (text: string): Promise<void> => {
   await writeFile(join(bin, "psql"), `#!/bin/bash\n${text}\n`);

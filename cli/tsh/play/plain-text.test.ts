@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { anyCharacter } from "../../../test/fuzz/any-character.ts";
 import { PlainText } from "./plain-text.ts";
 
 function plain(...chunks: string[]): string {
@@ -25,7 +26,7 @@ test.for<[what: string, shown: string, text: string]>([
 
 test("any text in any pieces gives lines without an escape, and the same ones", () => {
   const piece = fc.oneof(
-    fc.string({ unit: "binary" }),
+    fc.string({ unit: anyCharacter }),
     fc.constantFrom("\u001b", "\u001b[", "\u001b]", "\u0007", "[5P", "\r", "\n", "\b", "\u001b[2K"),
   );
   fc.assert(

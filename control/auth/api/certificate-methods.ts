@@ -1,5 +1,5 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { authorityNames } from "../../../core/kinds/authority-kinds.ts";
+import { authorityNames, isOfFirstRelease } from "../../../core/kinds/authority-kinds.ts";
 import { writeDocuments } from "../../../core/resources/document.ts";
 import { type Rotation, rotationDocument, rotationPhases } from "../../../core/resources/rotation.ts";
 import { signAppToken, tokenFacts } from "../certificates/sign-app-token.ts";
@@ -30,26 +30,21 @@ export function authorityMethods(api: Api): Handlers<"signUser" | "signOwnUser" 
       const sshCertificate = await signHost(context, { names, sshPublicKey, ttlSeconds, actor: actorOf(caller) });
       return { sshCertificate, cluster: clusterFacts(context) };
     },
-    getRotations: async () => sent(await listRotations(context)),
+    getRotations: async () => rotationLists(await listRotations(context)),
     rotateAuthority: async ({ authority, phase: named, graceSeconds, manual }, caller) => {
       const kind = oneOf("authority", authorityNames, authority);
       const phase = named === "" ? undefined : oneOf("phase", rotationPhases, named);
       const after = await rotate(context, { kind, phase, graceSeconds, manual, actor: actorOf(caller) });
-      return sent([after]);
+      return rotationLists([after]);
     },
   };
 }
 
-/** In two lists, for the first `tctl` (auth.proto). */
-function sent(rotations: readonly Rotation[]): { rotationsJson: string[]; serviceRotationsJson: string[] } {
-  const hasSshKey = ({ keys }: Rotation): boolean => keys.every(({ ssh_fingerprint }) => ssh_fingerprint !== undefined);
-  return {
-    rotationsJson: writeDocuments(rotationDocument, rotations.filter(hasSshKey)),
-    serviceRotationsJson: writeDocuments(
-      rotationDocument,
-      rotations.filter((one) => !hasSshKey(one)),
-    ),
-  };
+/** The two lists of an answer: the first has only what a `tctl` of the first release can read (auth.proto). */
+function rotationLists(rotations: readonly Rotation[]): { rotationsJson: string[]; serviceRotationsJson: string[] } {
+  const first = rotations.filter(({ authority }) => isOfFirstRelease(authority));
+  const later = rotations.filter(({ authority }) => !isOfFirstRelease(authority));
+  return { rotationsJson: writeDocuments(rotationDocument, first), serviceRotationsJson: writeDocuments(rotationDocument, later) };
 }
 
 /** Methods for proxies that record between users and hosts. */

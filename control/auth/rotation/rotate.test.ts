@@ -47,7 +47,7 @@ test("behind is who has no certificate of the key that signs, also whose signer 
   }
 });
 
-test("the first tctl, which knows the authorities with SSH keys alone, gets these in a list of their own", async () => {
+test("the first tctl, which knows the authorities of its release alone, gets these in a list of their own", async () => {
   await using t = await openTestAuth();
   const authorities = (list: readonly string[]): unknown[] => list.map((json) => (JSON.parse(json) as { authority: unknown }).authority);
   const all = await t.admin.getRotations({});

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { certificateNames, namesMeant } from "../../../core/identity/cluster-names.ts";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { checkHostNames, type HostNamesAsk, judgeHostNames } from "./host-names.ts";
 
 const others = {
@@ -107,6 +108,6 @@ test("nobody who renews or asks for more gets a certificate for what means anoth
         for (const meant of namesMeant(certified, cluster)) expect(["web-1", "proxy", "control", "www.example.org"]).not.toContain(meant);
       }
     }),
-    { numRuns: 2_000 },
+    { numRuns: someRuns(2_000) },
   );
 });

@@ -1,94 +1,18 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { UpgradeChannel } from "../../../core/config/upgrade-channels.ts";
-import { createLog } from "../../../core/log/log.ts";
 import { createTestAuthority } from "../../../core/transport/dial/testing/test-certificate.ts";
-import { type AskUpstream, askUpstreamBy } from "./ask-upstream.ts";
-import { beyondMajor, Channels, channelsDigest, planChannels } from "./channels.ts";
+import { patientMs, shortMs, TestChannels } from "./testing/test-channels.ts";
 import { answering, startTestUpstream, type TestUpstream } from "./testing/test-upstream.ts";
 
-let folder: string;
-let upstream: TestUpstream;
-let opened: Opened[];
+let proxy: TestChannels;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "platform-channels-"));
-  upstream = await startTestUpstream();
-  opened = [];
+  proxy = await TestChannels.start();
 });
-afterEach(async () => {
-  for (const one of opened) await one.stop();
-  await upstream[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true, force: true });
-});
-
-interface Opened {
-  readonly channels: Channels;
-  readonly lines: string[];
-  /** Ends the pause between two questions; resolves once the next one is answered. */
-  again(): Promise<void>;
-  stop(): Promise<void>;
-}
-
-/** For an upstream that answers, and for one that never will: nothing but a timeout tells the second. ms. */
-const [patientMs, shortMs] = [5_000, 150];
-
-interface Opening {
-  readonly now?: () => Date;
-  readonly ca?: readonly string[];
-  /** Of the next question. */
-  readonly timeoutMs?: () => number;
-}
-
-async function open(configured: Readonly<Record<string, UpgradeChannel>>, options: Opening = {}): Promise<Opened> {
-  const lines: string[] = [];
-  const log = createLog({ level: "debug", format: "text", write: (line) => void lines.push(line) });
-  const stop = new AbortController();
-  let resume: (() => void)[] = [];
-  let changed = Promise.withResolvers<void>();
-  const pause = (_ms: number, signal: AbortSignal): Promise<void> =>
-    new Promise((resolve) => {
-      resume.push(resolve);
-      signal.addEventListener("abort", () => resolve(), { once: true });
-    });
-  const { ca, timeoutMs = () => patientMs } = options;
-  const ask: AskUpstream = (...question) => askUpstreamBy({ env: {}, ca, timeoutMs: timeoutMs() })(...question);
-  const channels = await Channels.open({
-    configured,
-    version: "1.4.0",
-    ask,
-    file: join(folder, "kept.json"),
-    log,
-    now: options.now ?? (() => new Date()),
-    pause,
-  });
-  channels.onChange(() => changed.resolve());
-  const running = channels.run(stop.signal);
-  const one: Opened = {
-    channels,
-    lines,
-    again: async () => {
-      changed = Promise.withResolvers();
-      const all = resume;
-      resume = [];
-      for (const go of all) go();
-      await changed.promise;
-    },
-    stop: async () => {
-      stop.abort();
-      await running;
-    },
-  };
-  opened.push(one);
-  return one;
-}
-
-const forwarding = (): Record<string, UpgradeChannel> => ({ default: { forwardUrl: upstream.url } });
+afterEach(async () => await proxy[Symbol.asyncDispose]());
 
 describe("a channel without an upstream", () => {
   test("answers the proxy's own version, also as stable/cloud", async () => {
-    const { channels } = await open({});
+    const { channels } = await proxy.open({});
     const own = { version: "v1.4.0", critical: false, source: "own", staleSeconds: undefined, why: undefined };
     expect(channels.read("default")).toEqual(own);
     expect(channels.read("stable/cloud")).toEqual(own);
@@ -96,7 +20,7 @@ describe("a channel without an upstream", () => {
   });
 
   test("answers what is configured; above the proxy's major nothing, so that nobody is taken back, which is logged and reported", async () => {
-    const { channels, lines } = await open({ a: { staticVersion: "v1.3.0", critical: true }, b: { staticVersion: "v2.0.0", critical: true } });
+    const { channels, lines } = await proxy.open({ a: { staticVersion: "v1.3.0", critical: true }, b: { staticVersion: "v2.0.0", critical: true } });
     expect(channels.read("a")).toMatchObject({ version: "v1.3.0", critical: true, source: "static" });
     const why = expect.stringMatching(/^wants v2\.0\.0, .* higher major than this proxy \(v1\.4\.0\)/);
     expect(channels.read("b")).toEqual({ version: "none", critical: false, source: "static", staleSeconds: undefined, why });
@@ -105,14 +29,14 @@ describe("a channel without an upstream", () => {
   });
 
   test("that stands in for another one has its problem, which is reported once", async () => {
-    const { channels, lines } = await open({ default: { staticVersion: "v2.0.0", critical: false } });
+    const { channels, lines } = await proxy.open({ default: { staticVersion: "v2.0.0", critical: false } });
     expect(channels.read("stable/cloud").version).toBe("none");
     expect(channels.troubles().map(({ channel }) => channel)).toEqual(["default"]);
     expect(lines.join("").match(/serves no version/g)).toHaveLength(1);
   });
 
   test("that nobody configured does not exist", async () => {
-    const { channels } = await open({});
+    const { channels } = await proxy.open({});
     expect(() => channels.read("beta")).toThrow(expect.objectContaining({ code: "not_found" }));
   });
 });
@@ -126,8 +50,8 @@ describe("a channel that forwards", () => {
     // A higher major: nothing, which is not urgent.
     ["v2.0.0", "yes", "none", false],
   ] as const)("answers %j and %j as %s and %s", async ([version, critical, served, urgent]) => {
-    upstream.behave = answering(version, critical);
-    const { channels } = await open(forwarding());
+    proxy.upstream.behave = answering(version, critical);
+    const { channels } = await proxy.open(proxy.forwarding);
     await channels.settling("default");
     expect(channels.read("default")).toMatchObject({ version: served, critical: urgent, source: "forward", staleSeconds: undefined });
   });
@@ -163,8 +87,8 @@ describe("a channel that forwards", () => {
     ["speaks no HTTP", (request) => void request.socket.end("v1.2.0\n"), /no answer/],
   ];
   test.for(faults)("to a server that %s has nothing to say, and the log says why", async ([, behave, said]) => {
-    upstream.behave = behave;
-    const { channels, lines } = await open(forwarding(), { timeoutMs: () => shortMs });
+    proxy.upstream.behave = behave;
+    const { channels, lines } = await proxy.open(proxy.forwarding, { timeoutMs: () => shortMs });
     await channels.settling("default");
     expect(() => channels.read("default")).toThrow(expect.objectContaining({ code: "unavailable" }));
     expect(lines.join("")).toMatch(said);
@@ -172,14 +96,14 @@ describe("a channel that forwards", () => {
 
   test.for(faults)("to a server that later %s serves the last good answer and says how old it is", async ([, behave]) => {
     let [time, timeoutMs] = [1_700_000_000_000, patientMs];
-    const { channels, again } = await open(forwarding(), { timeoutMs: () => timeoutMs, now: () => new Date(time) });
+    const { channels, again } = await proxy.open(proxy.forwarding, { timeoutMs: () => timeoutMs, now: () => new Date(time) });
     await channels.settling("default");
-    upstream.behave = behave;
+    proxy.upstream.behave = behave;
     time += 90_000;
     timeoutMs = shortMs;
     await again();
     expect(channels.read("default")).toEqual({ version: "v1.1.0", critical: false, source: "forward", staleSeconds: 90 });
-    upstream.behave = answering("v1.2.0");
+    proxy.upstream.behave = answering("v1.2.0");
     timeoutMs = patientMs;
     await again();
     expect(channels.read("default")).toMatchObject({ version: "v1.2.0", staleSeconds: undefined });
@@ -188,14 +112,14 @@ describe("a channel that forwards", () => {
   test("serves it from before a restart, for seven days", async () => {
     let time = 1_700_000_000_000;
     const now = (): Date => new Date(time);
-    upstream.behave = answering("v1.2.0", "yes");
-    const first = await open(forwarding(), { now });
+    proxy.upstream.behave = answering("v1.2.0", "yes");
+    const first = await proxy.open(proxy.forwarding, { now });
     await first.channels.settling("default");
     await first.stop();
-    expect((await stat(join(folder, "kept.json"))).mode & 0o777).toBe(0o600);
-    upstream.behave = (request) => request.socket.destroy();
+    expect((await stat(proxy.file)).mode & 0o777).toBe(0o600);
+    proxy.upstream.behave = (request) => request.socket.destroy();
     time += 3_600_000;
-    const second = await open(forwarding(), { now });
+    const second = await proxy.open(proxy.forwarding, { now });
     expect(second.channels.settling("default")).toBeInstanceOf(Promise);
     await second.channels.settling("default");
     expect(second.channels.read("default")).toEqual({ version: "v1.2.0", critical: true, source: "forward", staleSeconds: 3600 });
@@ -206,31 +130,35 @@ describe("a channel that forwards", () => {
   test.for(["", "{", "[]", '{"version":1,"upstreams":{"URL":{"version":"<html>","at":1}}}', '{"version":2,"upstreams":{}}'])(
     "takes nothing from a file that holds %j",
     async (text) => {
-      await writeFile(join(folder, "kept.json"), text.replace("URL", upstream.url));
-      upstream.behave = (request) => request.socket.destroy();
-      const { channels } = await open(forwarding());
+      await writeFile(proxy.file, text.replace("URL", proxy.upstream.url));
+      proxy.upstream.behave = (request) => request.socket.destroy();
+      const { channels } = await proxy.open(proxy.forwarding);
       await channels.settling("default");
       expect(() => channels.read("default")).toThrow(expect.objectContaining({ code: "unavailable" }));
     },
   );
 
   test("asks a URL once for all channels and callers", async () => {
-    const { channels } = await open({ ...forwarding(), a: { forwardUrl: upstream.url }, b: { forwardUrl: upstream.url, critical: true } });
+    const { channels } = await proxy.open({
+      ...proxy.forwarding,
+      a: { forwardUrl: proxy.upstream.url },
+      b: { forwardUrl: proxy.upstream.url, critical: true },
+    });
     await Promise.all(["default", "a", "b", "default", "a"].map(async (name) => await channels.settling(name)));
     for (let read = 0; read < 100; read += 1) channels.read("a");
-    expect(upstream.asked.toSorted()).toEqual(["/v1/stable/cloud/critical", "/v1/stable/cloud/version"]);
+    expect(proxy.upstream.asked.toSorted()).toEqual(["/v1/stable/cloud/critical", "/v1/stable/cloud/version"]);
     expect(channels.read("a").critical).toBe(false);
     expect(channels.read("b").critical).toBe(true);
   });
 
   test("keeps what was said of a version while only that question fails", async () => {
-    upstream.behave = answering("v1.2.0", "yes");
-    const { channels, again } = await open(forwarding());
+    proxy.upstream.behave = answering("v1.2.0", "yes");
+    const { channels, again } = await proxy.open(proxy.forwarding);
     await channels.settling("default");
-    upstream.behave = answering("v1.2.0", "<html>");
+    proxy.upstream.behave = answering("v1.2.0", "<html>");
     await again();
     expect(channels.read("default")).toMatchObject({ version: "v1.2.0", critical: true, staleSeconds: undefined });
-    upstream.behave = answering("v1.3.0", "<html>");
+    proxy.upstream.behave = answering("v1.3.0", "<html>");
     await again();
     expect(channels.read("default")).toMatchObject({ version: "v1.3.0", critical: undefined });
   });
@@ -238,74 +166,22 @@ describe("a channel that forwards", () => {
   test("checks the server's certificate", async () => {
     const authority = await createTestAuthority();
     await using secure = await startTestUpstream(await authority.issue({ type: "ip", value: "127.0.0.1" }));
-    const strange = await open({ default: { forwardUrl: secure.url } });
+    const strange = await proxy.open({ default: { forwardUrl: secure.url } });
     await strange.channels.settling("default");
     expect(() => strange.channels.read("default")).toThrow();
     expect(strange.lines.join("")).toMatch(/certificate/);
-    const known = await open({ default: { forwardUrl: secure.url } }, { ca: [authority.cert] });
+    const known = await proxy.open({ default: { forwardUrl: secure.url } }, { ca: [authority.cert] });
     await known.channels.settling("default");
     expect(known.channels.read("default").version).toBe("v1.1.0");
   });
 
   test("writes down nothing new while nothing changes", async () => {
     let time = 1_700_000_000_000;
-    const { channels, again, stop } = await open(forwarding(), { now: () => new Date(time) });
+    const { channels, again, stop } = await proxy.open(proxy.forwarding, { now: () => new Date(time) });
     await channels.settling("default");
     time += 60_000;
     await again();
     await stop();
-    expect(await readFile(join(folder, "kept.json"), "utf8")).toContain('"at":1700000000000');
+    expect(await readFile(proxy.file, "utf8")).toContain('"at":1700000000000');
   });
-});
-
-const one = { staticVersion: "v1.0.0", critical: false } as const;
-const two = { forwardUrl: "https://up.test/x" } as const;
-
-describe("the channels that exist", () => {
-  const rows: [what: string, configured: Parameters<typeof planChannels>[0], expected: Record<string, unknown>][] = [
-    ["serve the proxy's own version without configuration", {}, { default: "own", "stable/cloud": "own" }],
-    ["let stable/cloud stand for default", { default: one }, { default: one, "stable/cloud": one }],
-    ["let default stand for stable/cloud", { "stable/cloud": two }, { default: two, "stable/cloud": two }],
-    ["are kept apart where both are configured", { default: one, "stable/cloud": two }, { default: one, "stable/cloud": two }],
-    ["are more than the two", { beta: two }, { beta: two, default: "own", "stable/cloud": "own" }],
-  ];
-  test.for(rows)("%s", ([, configured, expected]) => {
-    expect(Object.fromEntries(planChannels(configured))).toEqual(expected);
-  });
-});
-
-describe("the digest", () => {
-  const digest = (configured: Parameters<typeof planChannels>[0]): string => channelsDigest(planChannels(configured));
-
-  test("does not depend on the order in the file, nor on what is spelt out", () => {
-    expect(digest({ a: one, b: two })).toBe(digest({ b: { ...two, critical: undefined }, a: one }));
-    expect(digest({ default: one })).toBe(digest({ default: one, "stable/cloud": one }));
-    expect(digest({})).toMatch(/^sha256:[0-9a-f]{64}$/);
-  });
-
-  test("differs for whatever makes an answer differ", () => {
-    const all = [
-      {},
-      { default: one },
-      { default: { ...one, critical: true } },
-      { default: { ...one, staticVersion: "v1.0.1" } },
-      { default: two },
-      { default: { ...two, critical: false } },
-      { default: { ...two, critical: true } },
-      { default: { forwardUrl: "https://up.test/y" } },
-      { x: one },
-    ].map(digest);
-    expect(new Set(all).size).toBe(all.length);
-  });
-});
-
-test.for([
-  ["v1.9.0", "v1.0.0", true],
-  ["v0.9.0", "v1.0.0", true],
-  ["v2.0.0", "v1.4.0", false],
-  ["v2.0.0-rc.1", "v1.4.0", false],
-  ["v10.0.0", "v9.0.0", false],
-  ["none", "v1.0.0", true],
-] as const)("%s at a proxy of %s is served: %s", ([wanted, own, served]) => {
-  expect(beyondMajor(wanted, own) === undefined).toBe(served);
 });

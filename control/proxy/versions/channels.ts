@@ -1,11 +1,11 @@
-import { createHash } from "node:crypto";
 import type { UpgradeChannel } from "../../../core/config/upgrade-channels.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import type { ChannelTrouble } from "../../../core/resources/channel-report.ts";
-import { parseVersion } from "../../../core/versions/compare-versions.ts";
 import { wait } from "../wait.ts";
 import type { AskUpstream } from "./ask-upstream.ts";
+import { beyondMajor } from "./beyond-major.ts";
+import { channelsDigest, type PlannedChannel, planChannels } from "./plan-channels.ts";
 import { type KeptAnswer, readKeptAnswers, Upstream, type UpstreamOptions, writeKeptAnswers } from "./upstream.ts";
 
 export interface ChannelReading {
@@ -191,41 +191,4 @@ function channelTroubles({ channels, upstreams, beyond }: TroubleFacts): readonl
 
 function time(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
-}
-
-/** A channel that serves the proxy's own version. */
-type PlannedChannel = UpgradeChannel | "own";
-
-/**
- * All channels that exist: `default` and `stable/cloud` always, each standing in for the other where only one is configured,
- * and for the proxy's own version where none is.
- */
-export function planChannels(configured: Readonly<Record<string, UpgradeChannel>>): ReadonlyMap<string, PlannedChannel> {
-  const channels = new Map<string, PlannedChannel>(Object.entries(configured));
-  const standard = channels.get("default") ?? channels.get("stable/cloud") ?? "own";
-  if (!channels.has("default")) channels.set("default", standard);
-  if (!channels.has("stable/cloud")) channels.set("stable/cloud", standard);
-  return channels;
-}
-
-/** `sha256:<hex>`: equal for equal channels, whatever their order in the file. */
-export function channelsDigest(channels: ReadonlyMap<string, PlannedChannel>): string {
-  const facts = [...channels]
-    .map(([name, channel]): readonly unknown[] => {
-      if (channel === "own") return [name];
-      if ("staticVersion" in channel) return [name, "static", channel.staticVersion, channel.critical];
-      return [name, "forward", channel.forwardUrl, channel.critical ?? null];
-    })
-    .toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1));
-  return `sha256:${createHash("sha256").update(JSON.stringify(facts)).digest("hex")}`;
-}
-
-/**
- * Why a proxy does not serve the version: an agent must never be newer by a major than its proxy. Undefined: it may. No other version is served in
- * its place, because a host that has a newer version of the proxy's major would be taken back. Both with a leading v. Pure.
- */
-export function beyondMajor(version: string, own: string): string | undefined {
-  const [wanted, mine] = [parseVersion(version), parseVersion(own)];
-  if (wanted === undefined || mine === undefined || wanted.major <= mine.major) return undefined;
-  return `wants ${version}, which has a higher major than this proxy (${own}): upgrade the cluster first; until then hosts stay as they are`;
 }

@@ -2,7 +2,8 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { parseVersion } from "../../../core/versions/compare-versions.ts";
-import { beyondMajor, type ChannelReading } from "./channels.ts";
+import { beyondMajor } from "./beyond-major.ts";
+import type { ChannelReading } from "./channels.ts";
 
 export interface HostTarget {
   /** `v1.2.3`, or `none`. */

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { anyCharacter } from "../../../test/fuzz/any-character.ts";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { decodeConnectReply, encodeConnectRequest, maxReplyHeader } from "./request-tunnel.ts";
 
@@ -24,7 +25,7 @@ describe("encodeConnectRequest", () => {
 
   test("no host and no password can add a line", () => {
     fc.assert(
-      fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (host, password) => {
+      fc.property(fc.string({ unit: anyCharacter }), fc.string({ unit: anyCharacter }), (host, password) => {
         try {
           const lines = encodeConnectRequest({ host, port: 1 }, { user: "u", password })
             .toString("latin1")

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { errorPacket } from "../../../../core/databases/mysql/error-packet.ts";
 import { packet } from "../../../../core/databases/mysql/packet.ts";
+import { someRuns } from "../../../../test/fuzz/some-runs.ts";
 import { socketPair } from "../../../../test/inside/socket-pair.ts";
 import type { ServerAccess } from "../../engine.ts";
 import { encodeGreeting } from "../../mysql/greeting.ts";
@@ -79,7 +80,7 @@ test("rows come through in any pieces, NULL distinct from the empty text", async
       client.close();
       far.destroy();
     }),
-    { numRuns: 40 },
+    { numRuns: someRuns(40) },
   );
 });
 
@@ -113,7 +114,7 @@ test("a refused login says why; any bytes in place of an answer end the connecti
         (thrown: unknown) => expect(thrown).toMatchObject({ code: expect.stringMatching(/^(unavailable|invalid)$/) }),
       );
     }),
-    { numRuns: 60 },
+    { numRuns: someRuns(60) },
   );
 });
 

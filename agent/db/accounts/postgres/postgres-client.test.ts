@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { u32 } from "../../../../core/bytes/fields.ts";
 import { takeBytes } from "../../../../core/databases/take-bytes.ts";
+import { someRuns } from "../../../../test/fuzz/some-runs.ts";
 import { socketPair } from "../../../../test/inside/socket-pair.ts";
 import type { ServerAccess } from "../../engine.ts";
 import { encodeMessage } from "../../postgres/error-response.ts";
@@ -65,7 +66,7 @@ test("rows come through in any pieces", async () => {
       client.close();
       far.destroy();
     }),
-    { numRuns: 40 },
+    { numRuns: someRuns(40) },
   );
 });
 
@@ -94,7 +95,7 @@ test("a server that asks for a password, and any bytes, end the login with a rea
       far.end();
       await expect(client).rejects.toMatchObject({ code: expect.stringMatching(/^(unavailable|invalid)$/) });
     }),
-    { numRuns: 40 },
+    { numRuns: someRuns(40) },
   );
 });
 

@@ -1617,7 +1617,7 @@ export const RotateAuthorityRequestSchema: GenMessage<RotateAuthorityRequest> = 
  */
 export type RotationsResponse = Message<"platform.auth.v1.RotationsResponse"> & {
   /**
-   * One JSON object for each authority with an SSH key, core/resources/rotation. The first tctl cannot read any other here.
+   * One JSON object for each authority of the first release, core/resources/rotation. The first tctl cannot read any other here.
    *
    * @generated from field: repeated string rotations_json = 1;
    */

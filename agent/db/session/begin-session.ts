@@ -1,0 +1,86 @@
+import type { ServedGrant } from "../../../core/access/authorize.ts";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { holdToRules } from "../../service/hold-to-rules.ts";
+import type { AuditQueue } from "../audit-queue.ts";
+import type { DbDeps } from "../database.ts";
+import type { DatabaseNames, LoginFacts } from "../engine.ts";
+import { recordSession } from "../recording/record-session.ts";
+import type { SessionRecording } from "../recording/session-recording.ts";
+import { refuseReplication } from "../refuse-replication.ts";
+import type { SessionEvents } from "./session-events.ts";
+import type { DbSessionFacts } from "./session-facts.ts";
+
+/** What a session has from its login on. */
+export interface BegunSession {
+  readonly grant: ServedGrant<"db">;
+  /** Takes its events. */
+  readonly queue: AuditQueue;
+  /** Undefined: its statements are not recorded. */
+  readonly recording: SessionRecording | undefined;
+}
+
+export interface SessionLogin {
+  readonly facts: DbSessionFacts;
+  readonly names: DatabaseNames;
+  readonly stated: LoginFacts;
+  readonly events: SessionEvents;
+  /** Of the session. */
+  readonly signal: AbortSignal;
+  /** Ends the session. */
+  readonly end: (why: PlatformError) => void;
+  /** Calls back at each sign of the user's activity. */
+  readonly onActivity: (touch: () => void) => void;
+  /** Takes what the end of the session closes, whether it has begun or not. It never throws. */
+  readonly onClose: (close: () => Promise<void> | void) => void;
+}
+
+/**
+ * Begins a session: authorized, limited, recorded, with the user's own account where a role says so, and held to its rules from then on. Throws
+ * PlatformError; it has recorded the refusal.
+ */
+export async function beginSession(login: SessionLogin, deps: DbDeps): Promise<BegunSession> {
+  const { facts, names, stated, events, signal, end } = login;
+  try {
+    if ((names.user ?? "") === "") throw namelessError();
+    const grant = await facts.judge(names);
+    if (stated.replication !== undefined) refuseReplication(grant, facts.mayUse({ user: names.user, name: "*" }));
+    const lease = await facts.lease(grant);
+    const recording = recordingOf(grant, login, deps);
+    await recording?.start();
+    signal.throwIfAborted();
+    await makeAccount(grant, login);
+    // A session that cannot be recorded does not begin.
+    await events.started(stated);
+    const queue = hold(grant, login, deps);
+    lease?.onLost(end);
+    return { grant, queue, recording };
+  } catch (thrown) {
+    await events.refused(toPlatformError(thrown), stated);
+    throw thrown;
+  }
+}
+
+function recordingOf({ rules }: ServedGrant<"db">, { facts, names, end, onClose }: SessionLogin, deps: DbDeps): SessionRecording | undefined {
+  const { sid, user, database, sessionRecording: mode } = facts;
+  const recording = recordSession({ sid, user, database, names, mode, isStrict: rules.strictRecording, end }, deps);
+  if (recording !== undefined) onClose(async () => await recording.close());
+  return recording;
+}
+
+async function makeAccount(grant: ServedGrant<"db">, { facts, events, signal, onClose }: SessionLogin): Promise<void> {
+  if (grant.account === undefined) return;
+  const account = await facts.ownAccount?.(grant, async (event) => await events.note(event));
+  if (account !== undefined) onClose(async () => await account.release());
+  signal.throwIfAborted();
+}
+
+function hold(grant: ServedGrant<"db">, { events, end, onActivity, onClose }: SessionLogin, { access, now = () => new Date() }: DbDeps): AuditQueue {
+  onClose(holdToRules({ grant, access, now, onActivity, end }));
+  const queue = events.queue(grant.rules.strictRecording ? end : undefined);
+  onClose(async () => await queue.settled());
+  return queue;
+}
+
+function namelessError(): PlatformError {
+  return new PlatformError("invalid", "no database user was stated", { hint: "state one: --db-user=NAME" });
+}

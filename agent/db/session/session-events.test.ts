@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AuditFacts } from "../../../core/audit/audit-events.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { loginNames, type TestSessions, testSessions } from "./testing/test-sessions.ts";
+
+const full = new PlatformError("limit", "this host cannot record sessions right now");
+
+describe("a session of a database", () => {
+  let sessions: TestSessions;
+  beforeAll(async () => {
+    sessions = await testSessions();
+  });
+  afterAll(async () => await sessions?.[Symbol.asyncDispose]());
+
+  test("from its login to its end, with everything that the summary counts", async () => {
+    const { session, events } = sessions.open();
+    expect(session.grant).toBeUndefined();
+    const access = await session.login(loginNames, { userAgent: "psql" });
+    expect(access.user).toBe("reader");
+    expect(session.record({ event: "db.session.query", success: true, db_query: "select 1" })).toBeUndefined();
+    session.count({ received: 5 });
+    session.count({ received: 1, transmitted: 7 });
+    await session.close(new PlatformError("unavailable", "the server is gone"));
+    const common = { user: "alice", sid: "s-1", db_service: "orders", db_user: "reader", db_name: "shop", server_name: "db-1" };
+    expect(events).toMatchObject([
+      { event: "db.session.start", success: true, user_agent: "psql", "addr.remote": "192.0.2.7:40000", ...common },
+      { event: "db.session.query", db_query: "select 1", ...common },
+      { event: "db.session.end", bytes_received: 6, bytes_transmitted: 7, queries: 1, reason: "the server is gone", ...common },
+    ]);
+  });
+
+  describe("whose later events cannot be kept", () => {
+    const record = async (facts: AuditFacts): Promise<void> => {
+      if (facts.event === "db.session.query") throw full;
+    };
+    const query = { event: "db.session.query", success: true, db_query: "select 1" } as const;
+
+    test("goes on with best_effort", async () => {
+      const { session } = sessions.open({ record });
+      await session.login(loginNames);
+      expect(session.record(query)).toBeUndefined();
+      await new Promise(setImmediate);
+      expect(session.signal.aborted).toBe(false);
+      expect(session.record(query)).toBeUndefined();
+      await session.close(undefined);
+    });
+
+    test("ends with strict, though the engine waits for nothing", async () => {
+      const { session } = sessions.open({ record, options: { record_session: { default: "strict" } } });
+      await session.login(loginNames);
+      expect(session.record(query)).toBeUndefined();
+      await expect.poll(() => session.signal.aborted).toBe(true);
+      expect(session.signal.reason).toMatchObject({ code: "unavailable", message: expect.stringContaining("record_session: strict") });
+      await expect(session.record(query)).rejects.toBe(session.signal.reason);
+      await session.close(undefined);
+    });
+  });
+});

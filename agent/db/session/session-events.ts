@@ -1,0 +1,99 @@
+import type { PlatformError } from "../../../core/errors/platform-error.ts";
+import { recordOrLog } from "../../service/record-or-log.ts";
+import { AuditQueue } from "../audit-queue.ts";
+import type { Database, DbDeps } from "../database.ts";
+import type { DatabaseEvent, DatabaseNames, LoginFacts } from "../engine.ts";
+
+/** Time for which an event of a query may wait for those of others, so that one write has them all, ms. */
+const patienceMs = 10;
+
+export interface SessionEventsOptions {
+  readonly database: Database;
+  readonly sid: string;
+  /** As certified. */
+  readonly user: string;
+  readonly relayedBy: string | undefined;
+  readonly clientAddress: string;
+  /** Account and logical database as of now: those of the login once there was an attempt. */
+  readonly names: () => DatabaseNames;
+}
+
+type SessionEventsDeps = Pick<DbDeps, "audit" | "credentials" | "log" | "node" | "now">;
+
+/** Audit events of one session: its start or refusal, what happens in it, and the end that sums it up. Each has the session's own fields. */
+export class SessionEvents {
+  readonly #options: SessionEventsOptions;
+  readonly #deps: SessionEventsDeps;
+  readonly #started: Date;
+  readonly #bytes = { received: 0, transmitted: 0 };
+  #queries = 0;
+
+  constructor(options: SessionEventsOptions, deps: SessionEventsDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#started = (deps.now ?? (() => new Date()))();
+  }
+
+  /** Records the start. Throws when it cannot be kept: such a session does not begin. */
+  async started(facts: LoginFacts): Promise<void> {
+    await this.#deps.audit.record({ event: "db.session.start", success: true, ...this.#common(), ...stated(facts) });
+  }
+
+  /** Records that the session did not begin. Never throws. */
+  async refused(why: PlatformError, facts: LoginFacts): Promise<void> {
+    const error = why.message.slice(0, 2000);
+    await recordOrLog(this.#deps, { event: "db.session.start", success: false, error, ...this.#common(), ...stated(facts) });
+  }
+
+  /** Records an event by itself, outside of the queue. Never throws. */
+  async note(event: DatabaseEvent): Promise<void> {
+    await recordOrLog(this.#deps, { ...event, ...this.#common() } as never);
+  }
+
+  /** The queue for the events of a session that has begun. `end`: as in AuditQueue. */
+  queue(end: ((why: PlatformError) => void) | undefined): AuditQueue {
+    const { audit, log } = this.#deps;
+    return new AuditQueue({ record: async (event) => await audit.record({ ...event, ...this.#common() } as never, patienceMs), log, end });
+  }
+
+  /** Counts an event for the summary. */
+  tally({ event }: DatabaseEvent): void {
+    if (event === "db.session.query" || event.endsWith(".execute")) this.#queries += 1;
+  }
+
+  /** Counts bytes for the summary. */
+  count({ received = 0, transmitted = 0 }: { readonly received?: number; readonly transmitted?: number }): void {
+    this.#bytes.received += received;
+    this.#bytes.transmitted += transmitted;
+  }
+
+  /** Records the end of a session that had begun. Never throws. */
+  async ended(reason: PlatformError | undefined): Promise<void> {
+    const counts = { bytes_transmitted: this.#bytes.transmitted, bytes_received: this.#bytes.received, queries: this.#queries };
+    const end = { session_start: this.#started.toISOString(), ...counts, ...(reason && { reason: reason.message.slice(0, 2000) }) };
+    await recordOrLog(this.#deps, { event: "db.session.end", ...this.#common(), ...end });
+  }
+
+  #common() {
+    const { database, user, sid, relayedBy, clientAddress, names } = this.#options;
+    const { user: account = "", name = "" } = names();
+    return {
+      server_id: this.#deps.credentials().hostId,
+      server_name: this.#deps.node.name,
+      user: user.slice(0, 256),
+      sid,
+      db_service: database.name,
+      db_protocol: database.protocol,
+      db_uri: database.uri.slice(0, 2000),
+      db_user: account.slice(0, 256),
+      db_name: name.slice(0, 256),
+      ...(relayedBy !== undefined && { relayed_by: relayedBy }),
+      ...(clientAddress !== "" && { "addr.remote": clientAddress.slice(0, 256) }),
+    };
+  }
+}
+
+/** What a client states about itself, for the event of its login. */
+function stated({ userAgent, replication }: LoginFacts) {
+  return { ...(userAgent !== undefined && { user_agent: userAgent.slice(0, 256) }), ...(replication && { replication }) };
+}
