@@ -5,6 +5,7 @@ import { Applications } from "./pages/applications.tsx";
 import { Audit } from "./pages/audit.tsx";
 import { Databases } from "./pages/databases.tsx";
 import { Documents } from "./pages/documents.tsx";
+import { Explain } from "./pages/explain.tsx";
 import { Hosts } from "./pages/hosts.tsx";
 import { Inventory } from "./pages/inventory.tsx";
 import { locks, roles, tokens, users } from "./pages/kinds.tsx";
@@ -37,6 +38,13 @@ export const pageRoutes: readonly PageRoute[] = [
   { path: "/roles", title: "Roles", group: "Administration", page: () => <Documents of={roles} />, isShown: () => can("role", "list") },
   { path: "/tokens", title: "Join tokens", group: "Administration", page: () => <Documents of={tokens} />, isShown: () => can("token", "list") },
   { path: "/locks", title: "Locks", group: "Administration", page: () => <Documents of={locks} />, isShown: () => can("lock", "list") },
+  {
+    path: "/explain",
+    title: "Explain access",
+    group: "Administration",
+    page: Explain,
+    isShown: () => can("user", "read") && can("role", "list") && can("lock", "list"),
+  },
   { path: "/account", title: "Your account", group: "You", page: Account },
 ];
 

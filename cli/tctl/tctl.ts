@@ -5,7 +5,7 @@ import { completionCommand, identityOption, versionCommand } from "../shared-com
 import { authCommands, backupCommand, statusCommand } from "./commands/cluster-commands.ts";
 import { databasesCommands, inventoryCommands, nodesCommands, upgradesCommands } from "./commands/host-commands.ts";
 import { proxyOption } from "./commands/remote.ts";
-import { lockCommands, resourceCommands, tokensCommands, usersCommands } from "./commands/resource-commands.ts";
+import { accessCommands, lockCommands, resourceCommands, tokensCommands, usersCommands } from "./commands/resource-commands.ts";
 import { auditCommands, recordingsCommands, sessionsCommands } from "./commands/session-commands.ts";
 
 /** In the order of the help text. A command's code is loaded only when it is called. */
@@ -16,6 +16,7 @@ const commands: readonly CommandSpec[] = [
   nodesCommands,
   databasesCommands,
   inventoryCommands,
+  accessCommands,
   ...lockCommands,
   ...resourceCommands,
   authCommands,

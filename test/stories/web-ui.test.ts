@@ -26,6 +26,7 @@ const pages = [
   "roles",
   "tokens",
   "locks",
+  "explain",
   "account",
 ];
 
@@ -172,6 +173,20 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     await page.getByRole("button", { name: "Remove", exact: true }).click();
     await page.getByText("There are not any locks yet").waitFor();
     expect((await cluster.events("lock.deleted")).map(({ user }) => user)).toEqual(["boss"]);
+  });
+
+  test("an access is explained with the role that decides it", async () => {
+    await page.goto(`${site}/web/explain`);
+    await page.getByLabel("User").fill("boss");
+    await page.getByLabel("Name").fill("web-1");
+    await page.getByLabel("Login").fill("root");
+    await page.keyboard.press("Enter");
+    await page.getByText("boss may log in as root on web-1: access, all-hosts allow it").waitFor();
+    expect(await faults()).toEqual([]);
+    await picture("explained");
+    await page.getByLabel("Name").fill("web-9");
+    await page.keyboard.press("Enter");
+    await page.getByText('There is no host "web-9"').waitFor();
   });
 
   test("10,000 hosts are searched and sorted within 300 ms", async () => {

@@ -90,6 +90,27 @@ export const tokensCommands: CommandSpec = {
   ],
 };
 
+export const accessCommands: CommandSpec = {
+  name: "access",
+  summary: "explain who may reach what",
+  commands: [
+    remote({
+      name: "explain",
+      summary: "whether a user may have an access, and why",
+      details:
+        "Whether a user who logs in now may reach a host, an application or a database, and what each role of the user says about it: allows, denies, or nothing, with the reason. Locks count.",
+      args: ["<user>", "<host or kind/name>"],
+      options: [
+        { flags: "--login <login>", text: "Unix user on a host; default: any" },
+        { flags: "--db-user <name>", text: "account at a database; default: any" },
+        { flags: "--db-name <name>", text: "logical database; default: any" },
+      ],
+      examples: ["tctl access explain alice web-1 --login=root", "tctl access explain alice db/orders --db-user=reader"],
+      run: async (call) => (await import("../access.ts")).explainAccess(call),
+    }),
+  ],
+};
+
 export const lockCommands: readonly CommandSpec[] = [
   remote({
     name: "lock",

@@ -28,7 +28,7 @@ test("a user sees what their rules allow", async () => {
   expect((await guest("/me")).body).toMatchObject({ user: "guest", can: {} });
 });
 
-test.for(["/inventory", "/events", "/upgrades/plan", "/resources/user", "/resources/role", "/resources/lock/x", "/documents/role/access"] as const)(
+test.for(["/inventory", "/events", "/upgrades/plan", "/resources/user", "/resources/role", "/resources/lock/x", "/documents/role/access", "/access?user=boss&kind=ssh&name=web-1"] as const)(
   "%s is refused to a user without the rule, and the refusal is audited as theirs",
   async (path) => {
     const before = (await cluster.events("access.denied")).length;
@@ -93,6 +93,26 @@ describe("a resource", () => {
     const answer = await boss(path, { method: "POST", body });
     expect([answer.status, answer.body]).toMatchObject([400, { error: { code: "invalid" } }]);
   });
+});
+
+test("an access is explained as it is decided", async () => {
+  await cluster.putRole("prod", { allow: { logins: ["root"], node_labels: { env: "prod" } } });
+  await cluster.admin.putResource({ json: JSON.stringify({ kind: "user", version: "v2", metadata: { name: "eve" }, spec: { roles: ["prod"] } }) });
+  const agent = await startTestAgent(cluster, { hostname: "prod-1", labels: { env: "prod" } });
+  try {
+    const why = async (login: string) => (await boss(`/access?user=eve&kind=ssh&name=prod-1&login=${login}`)).body;
+    await expect.poll(() => why("root")).toEqual({
+      allowed: true,
+      reason: "eve may log in as root on prod-1: prod allows it",
+      roles: [{ role: "prod", says: "allows" }],
+    });
+    expect(await why("dev")).toMatchObject({ allowed: false, roles: [{ role: "prod", says: "nothing" }] });
+    expect((await boss("/access?user=eve&kind=ssh&name=gone-1")).status).toBe(404);
+    expect((await boss("/access?user=nobody&kind=ssh&name=prod-1")).status).toBe(404);
+    expect((await boss("/access?user=eve&kind=app&name=gone")).status).toBe(404);
+  } finally {
+    agent.end();
+  }
 });
 
 test("a token comes with the lines that join a host, and its secret is not in the list", async () => {

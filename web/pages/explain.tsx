@@ -1,0 +1,97 @@
+import { useState } from "preact/hooks";
+import type { AccessExplanation } from "../../core/api/web/access.ts";
+import { call } from "../api/request.ts";
+import { formText } from "../parts/form-text.ts";
+import { sentenceOf } from "../parts/notice.tsx";
+import { Page } from "../parts/page.tsx";
+import { StateText } from "../parts/state-text.tsx";
+import { type Column, Table } from "../parts/table.tsx";
+
+type Answered = { readonly found: AccessExplanation } | { readonly failure: string };
+
+/** "May alice log in as root on web-1, and why": the decision, and what each role says. */
+export function Explain() {
+  const [kind, setKind] = useState("ssh");
+  const [answer, setAnswer] = useState<Answered>();
+  const ask = async (form: EventTarget | null): Promise<void> => {
+    const query = Object.fromEntries(["user", "kind", "name", "login", "db_user", "db_name"].map((name) => [name, formText(form, name).trim()]));
+    try {
+      setAnswer({ found: await call<AccessExplanation>("/access", { query }) });
+    } catch (thrown) {
+      setAnswer({ failure: sentenceOf(thrown) });
+    }
+  };
+  return (
+    <Page title="Explain access">
+      <p class="quiet">Whether a user who logs in now may reach something, and which role decides it.</p>
+      <form
+        class="tools"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void ask(event.currentTarget);
+        }}
+      >
+        <Field name="user" label="User" isRequired />
+        <label class="field">
+          What
+          <select name="kind" value={kind} onChange={(event) => setKind(event.currentTarget.value)}>
+            <option value="ssh">Host</option>
+            <option value="app">Application</option>
+            <option value="db">Database</option>
+          </select>
+        </label>
+        <Field name="name" label="Name" isRequired />
+        {kind === "ssh" && <Field name="login" label="Login" />}
+        {kind === "db" && <Field name="db_user" label="Account" />}
+        {kind === "db" && <Field name="db_name" label="Logical database" />}
+        <button type="submit" class="primary">
+          Explain
+        </button>
+      </form>
+      <div aria-live="polite">{answer !== undefined && <Answer of={answer} />}</div>
+    </Page>
+  );
+}
+
+function Field({ name, label, isRequired = false }: { readonly name: string; readonly label: string; readonly isRequired?: boolean }) {
+  return (
+    <label class="field">
+      {label}
+      <input
+        name={name}
+        required={isRequired}
+        placeholder={isRequired ? "" : "any"}
+        maxLength={253}
+        autocomplete="off"
+        spellcheck={false}
+        autocapitalize="none"
+      />
+    </label>
+  );
+}
+
+type Say = AccessExplanation["roles"][number];
+
+const columns: readonly Column<Say>[] = [
+  { id: "role", title: "Role", by: ({ role }) => role, cell: ({ role }) => role },
+  {
+    id: "says",
+    title: "Says",
+    by: ({ says }) => ["denies", "allows", "nothing"].indexOf(says),
+    cell: ({ says }) => <StateText tone={says === "allows" ? "good" : says === "denies" ? "bad" : "idle"}>{says}</StateText>,
+  },
+  { id: "why", title: "Why", wide: true, share: 6, cell: ({ why = "" }) => <span title={why}>{why}</span> },
+];
+
+function Answer({ of }: { readonly of: Answered }) {
+  if ("failure" in of) return <p class="problem">{of.failure}</p>;
+  const { allowed, reason, roles } = of.found;
+  return (
+    <>
+      <p class="verdict">
+        <StateText tone={allowed ? "good" : "bad"}>{allowed ? "Allowed" : "Denied"}</StateText>: {reason}.
+      </p>
+      <Table caption="What each role says" columns={columns} rows={roles} keyOf={({ role }) => role} order={{ id: "says", down: false }} />
+    </>
+  );
+}
