@@ -1,11 +1,15 @@
 import { X509Certificate } from "node:crypto";
 import { expect, test } from "vitest";
 import { authWithApp } from "../../test/inside/auth-with-app.ts";
+import { insideAuthorities } from "../../test/inside/authorities.ts";
+import { serviceDeps } from "../../test/inside/service-deps.ts";
 import { tokenSigner } from "./token-signer.ts";
 
 test("a token of the auth service names the user, for minutes, and for the address of the application", async () => {
   await using auth = await authWithApp();
-  const sign = tokenSigner({ auth: async () => auth.host });
+  const authorities = await insideAuthorities();
+  const { deps } = serviceDeps({ authorities, credentials: await authorities.host("apps-1"), node: { name: "apps-1", labels: {} } });
+  const sign = tokenSigner({ auth: async () => auth.host, access: deps.access }, new AbortController().signal);
   const facts = {
     uri: "http://127.0.0.1:3000",
     userCertificate: new X509Certificate(auth.ann.tlsCertificate).raw,

@@ -16,7 +16,10 @@ interface Kept {
  * Tokens from the auth service, which checks again that this host offers the application and that the user may use it. Connections of the same user, from
  * the same address to the same application, share one for half of its validity; a change of roles, locks or authorities ends that.
  */
-export function tokenSigner({ auth, access, now = () => new Date() }: Pick<ServiceDeps, "auth" | "access" | "now">, signal: AbortSignal): AppDeps["signToken"] {
+export function tokenSigner(
+  { auth, access, now = () => new Date() }: Pick<ServiceDeps, "auth" | "access" | "now">,
+  signal: AbortSignal,
+): AppDeps["signToken"] {
   const kept = new Map<string, Kept>();
   access.follow(() => kept.clear(), signal);
   const sign = async ({ app, uri, userCertificate, clientAddress, claims }: TokenFacts): Promise<AppToken> => {

@@ -23,7 +23,12 @@ test("a role's limit of idleness ends a connection, and an event stream with eve
     send();
   });
   const options = { client_idle_timeout: "1s" };
-  const role = roleSchema.parse({ kind: "role", version: "v7", metadata: { name: "access" }, spec: { options, allow: { app_labels: { "*": "*" } } } });
+  const role = roleSchema.parse({
+    kind: "role",
+    version: "v7",
+    metadata: { name: "access" },
+    spec: { options, allow: { app_labels: { "*": "*" } } },
+  });
   const { tls, events } = await world.enter({ spec: { uri: upstream.uri }, access: { roles: [role] } });
   let text = "";
   tls.on("data", (chunk: Buffer) => {
