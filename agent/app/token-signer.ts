@@ -36,9 +36,9 @@ export function tokenSigner(
     const [oldest] = kept.keys();
     if (kept.size > most && oldest !== undefined) kept.delete(oldest);
     try {
-      const { expires, ...token } = await fresh.token;
-      fresh.until = (now().getTime() + expires.getTime()) / 2;
-      return { ...token, expires };
+      const token = await fresh.token;
+      fresh.until = (now().getTime() + token.expires.getTime()) / 2;
+      return token;
     } catch (thrown) {
       if (kept.get(key) === fresh) kept.delete(key);
       throw thrown;
