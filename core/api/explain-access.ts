@@ -31,8 +31,9 @@ type Client = Pick<AuthClient, "getResource" | "listResources" | "listOffered">;
  */
 export async function askWhy(client: Client, question: AccessQuestion): Promise<Explanation> {
   const { user, kind, now } = question;
-  const [person, roles, locks, asks] = await Promise.all([
-    client.getResource({ kind: "user", name: user }),
+  // First: a caller without the rights is refused, and audited, once.
+  const person = await client.getResource({ kind: "user", name: user });
+  const [roles, locks, asks] = await Promise.all([
     client.listResources({ kind: "role" }),
     client.listResources({ kind: "lock" }),
     kind === "ssh" ? hostAsks(client, question) : servedAsks(client, { ...question, kind }),

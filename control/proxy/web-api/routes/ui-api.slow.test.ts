@@ -28,16 +28,22 @@ test("a user sees what their rules allow", async () => {
   expect((await guest("/me")).body).toMatchObject({ user: "guest", can: {} });
 });
 
-test.for(["/inventory", "/events", "/upgrades/plan", "/resources/user", "/resources/role", "/resources/lock/x", "/documents/role/access", "/access?user=boss&kind=ssh&name=web-1"] as const)(
-  "%s is refused to a user without the rule, and the refusal is audited as theirs",
-  async (path) => {
-    const before = (await cluster.events("access.denied")).length;
-    const { status, body } = await guest(path);
-    expect([status, body]).toEqual([403, { error: expect.objectContaining({ code: "denied" }) }]);
-    const denied = await cluster.events("access.denied");
-    expect(denied.slice(before)).toMatchObject([{ user: "guest" }]);
-  },
-);
+test.for([
+  "/inventory",
+  "/events",
+  "/upgrades/plan",
+  "/resources/user",
+  "/resources/role",
+  "/resources/lock/x",
+  "/documents/role/access",
+  "/access?user=boss&kind=ssh&name=web-1",
+] as const)("%s is refused to a user without the rule, and the refusal is audited as theirs", async (path) => {
+  const before = (await cluster.events("access.denied")).length;
+  const { status, body } = await guest(path);
+  expect([status, body]).toEqual([403, { error: expect.objectContaining({ code: "denied" }) }]);
+  const denied = await cluster.events("access.denied");
+  expect(denied.slice(before)).toMatchObject([{ user: "guest" }]);
+});
 
 test("hosts are those that the user may reach, with their connection", async () => {
   const agent = await startTestAgent(cluster, { hostname: "web-1" });
@@ -101,11 +107,13 @@ test("an access is explained as it is decided", async () => {
   const agent = await startTestAgent(cluster, { hostname: "prod-1", labels: { env: "prod" } });
   try {
     const why = async (login: string) => (await boss(`/access?user=eve&kind=ssh&name=prod-1&login=${login}`)).body;
-    await expect.poll(() => why("root")).toEqual({
-      allowed: true,
-      reason: "eve may log in as root on prod-1: prod allows it",
-      roles: [{ role: "prod", says: "allows" }],
-    });
+    await expect
+      .poll(() => why("root"))
+      .toEqual({
+        allowed: true,
+        reason: "eve may log in as root on prod-1: prod allows it",
+        roles: [{ role: "prod", says: "allows" }],
+      });
     expect(await why("dev")).toMatchObject({ allowed: false, roles: [{ role: "prod", says: "nothing" }] });
     expect((await boss("/access?user=eve&kind=ssh&name=gone-1")).status).toBe(404);
     expect((await boss("/access?user=nobody&kind=ssh&name=prod-1")).status).toBe(404);
