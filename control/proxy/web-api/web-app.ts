@@ -21,6 +21,7 @@ import { launchRoutes } from "./launch-routes.ts";
 import { packageRoutes } from "./package-routes.ts";
 import { homePage, pageHeaders } from "./pages.ts";
 import { findAnswer, type PingFacts, pingAnswer, publicAddress } from "./ping.ts";
+import { accessRoute } from "./routes/access-route.ts";
 import { activityRoutes } from "./routes/activity-routes.ts";
 import { documentRoutes } from "./routes/document-routes.ts";
 import { enrolRoutes } from "./routes/enrol-routes.ts";
@@ -112,6 +113,7 @@ function apiRoutes(api: Api, services: WebServices): void {
   resourceRoutes(api);
   documentRoutes(api);
   enrolRoutes(api, services);
+  accessRoute(api, services);
 }
 
 interface WebServer {
