@@ -1,11 +1,12 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { createServer, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openBrowser, type WebBrowser } from "../../../test/inside/web-browser.ts";
 import { until } from "../../../test/world/until.ts";
 import { type AppWorld, appWorld, proxyHost } from "./testing/app-world.ts";
+import { beginAt, callAt, navigation, pairsOf, query, type SiteAnswer, type SiteCall } from "./testing/site-calls.ts";
 
 const wiki = `wiki.${proxyHost}`;
 const shop = `shop.${proxyHost}`;
@@ -37,35 +38,8 @@ beforeEach(() => {
   upgrade = (_request, socket) => void socket.destroy();
 });
 
-interface Answer {
-  readonly status: number;
-  readonly headers: IncomingMessage["headers"];
-  readonly text: string;
-}
-
-interface Sent {
-  readonly method?: string;
-  readonly headers?: OutgoingHttpHeaders;
-  readonly body?: string | Buffer;
-}
-
-/** Opens a request at the host name of an application, over a connection of its own. */
-async function begin(path: string, { method = "GET", headers = {}, at = wiki }: Sent & { readonly at?: string } = {}) {
-  const socket = await world.connect(at, undefined, { ALPNProtocols: ["http/1.1"] });
-  return httpRequest({ createConnection: () => socket, method, path, headers: { host: at, ...headers } });
-}
-
-async function call(path: string, sent: Sent & { readonly at?: string } = {}): Promise<Answer> {
-  const request = await begin(path, sent);
-  request.end(sent.body);
-  const [response] = (await once(request, "response")) as [IncomingMessage];
-  const text = Buffer.concat((await response.toArray()) as Buffer[]).toString();
-  return { status: response.statusCode ?? 0, headers: response.headers, text };
-}
-
-const navigation = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document", accept: "text/html" };
-
-const pairsOf = ({ headers }: Answer): string[] => (headers["set-cookie"] ?? []).map((cookie) => cookie.split(";")[0] ?? "");
+const begin = (path: string, sent: SiteCall = {}) => beginAt(world, path, { at: wiki, ...sent });
+const call = (path: string, sent: SiteCall = {}) => callAt(world, path, { at: wiki, ...sent });
 
 /** An attempt to sign in: its state, and the cookie of the browser that began it. */
 async function attempt(at = wiki): Promise<{ readonly state: string; readonly cookie: string }> {
@@ -88,7 +62,7 @@ interface Taking {
   readonly at?: string;
 }
 
-function take({ body, cookie, headers = {}, at = wiki }: Taking): Promise<Answer> {
+function take({ body, cookie, headers = {}, at = wiki }: Taking): Promise<SiteAnswer> {
   const text = JSON.stringify({ path: "/", next: [], ...body });
   return call("/x-platform-auth", { at, method: "POST", headers: { "content-type": "application/json", cookie, ...headers }, body: text });
 }
@@ -136,7 +110,7 @@ describe("the hand-off", () => {
     const next = ["evil.test", proxyHost, shop, wiki];
     const taken = await take({ body: { state, ...(await session()), path: "/b", next }, cookie });
     expect(JSON.parse(taken.text)).toEqual({
-      location: `https://${proxyHost}/web/launch/${shop}?${new URLSearchParams({ path: "/b", next: wiki })}`,
+      location: `https://${proxyHost}/web/launch/${shop}?${query({ path: "/b", next: wiki })}`,
     });
   });
 

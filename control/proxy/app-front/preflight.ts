@@ -13,7 +13,7 @@ export interface PreflightAsk {
  */
 export function preflightHeaders(cors: AppCors | undefined, { method, origin, wanted }: PreflightAsk): Readonly<Record<string, string>> | undefined {
   if (cors === undefined || method !== "OPTIONS" || origin === undefined || wanted === undefined) return undefined;
-  const { allowed_origins: origins = [], allowed_methods: methods = [], allowed_headers: headers = [], exposed_headers: exposed = [] } = cors;
+  const { allowed_origins: origins, allowed_methods: methods, allowed_headers: headers, exposed_headers: exposed } = cors;
   const isListed = origins.includes(origin);
   if (!isListed && !origins.includes("*")) return undefined;
   const withCookies = cors.allow_credentials === true;

@@ -23,7 +23,7 @@ export class SiteAddresses {
    */
   launch(host: string, { path, next }: { readonly path: string; readonly next?: readonly string[] | undefined }): string {
     const query = new URLSearchParams({ path, ...(next !== undefined && { next: next.join(",") }) });
-    return `${this.originOf(this.#proxy.host)}/web/launch/${encodeURIComponent(host)}?${query}`;
+    return `${this.originOf(this.#proxy.host)}/web/launch/${encodeURIComponent(host)}?${query.toString()}`;
   }
 
   /** Where a hand-off begins, at the application's site. */
