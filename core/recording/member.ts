@@ -33,6 +33,36 @@ export function encodeMember(text: Buffer, number: number): Buffer {
   return member;
 }
 
+/** Length of a whole member and of its text, bytes, as it states them: unchecked. */
+export interface MemberSketch {
+  readonly length: number;
+  readonly textLength: number;
+  /** The first characters of its text, as many as a few compressed bytes give. */
+  start(): string;
+}
+
+/** Compressed bytes from which the beginning of a text is read: enough for the first field of a line, fewer where each is much text. */
+const sketchBytes = { most: 256, least: 96, text: 16_384 } as const;
+
+/** Sketch of the member that begins `bytes`; `more`: it is not there in full yet; undefined: none begins here. Never throws. */
+export function sketchMember(bytes: Buffer): MemberSketch | "more" | undefined {
+  if (!startsMember(bytes)) return bytes.length === 0 ? "more" : undefined;
+  if (bytes.length < headerLength) return "more";
+  const length = bytes.readUInt32LE(prefix.length);
+  if (length < headerLength + trailerLength || length > maxMember) return undefined;
+  if (bytes.length < length) return "more";
+  const textLength = Math.min(bytes.readUInt32LE(length - 4), maxMemberText);
+  const wanted = Math.max(sketchBytes.least, Math.min(sketchBytes.most, Math.floor((sketchBytes.text * length) / (textLength + 1))));
+  const body = bytes.subarray(headerLength, Math.min(headerLength + wanted, length - trailerLength));
+  return { length, textLength, start: () => inflated(body, zlib.Z_SYNC_FLUSH)?.toString("utf8", 0, sketchBytes.most) ?? "" };
+}
+
+/** Number of bytes before the next place, from 1 on, at which a member may begin. */
+export function bytesToMember(bytes: Buffer): number {
+  const at = bytes.indexOf(prefix, 1);
+  return at >= 0 ? at : bytes.length - tailOf(bytes, 1).length;
+}
+
 /** The text of a member, or damage: something is missing here. */
 export type MemberItem = { readonly text: Buffer } | { readonly damage: true };
 

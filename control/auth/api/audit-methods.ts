@@ -4,6 +4,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import { readDocument, readDocuments, writeDocument, writeDocuments } from "../../../core/resources/document.ts";
 import { type Recording, recordingDocument, recordingEndDocument, recordingFactsDocument } from "../../../core/resources/recording.ts";
+import { RecentViews } from "../recordings/recent-views.ts";
 import { type Caller, callerName, hostOf } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
 import { hasRule, requireRule } from "./permissions.ts";
@@ -58,9 +59,10 @@ function parseTime(text: string, what: string): Date | undefined {
   return parsed;
 }
 
-export function recordingMethods(api: Api): Handlers<"uploadRecording" | "listRecordings" | "readRecording"> {
+export function recordingMethods(api: Api): Handlers<"uploadRecording" | "listRecordings" | "readRecording" | "indexRecording"> {
   const { context } = api;
   const { recordings } = context;
+  const views = new RecentViews();
   return {
     uploadRecording: async ({ factsJson, offset, data, endJson }, caller) => {
       const host = hostOf(caller);
@@ -83,13 +85,22 @@ export function recordingMethods(api: Api): Handlers<"uploadRecording" | "listRe
       });
       return { recordingsJson: writeDocuments(recordingDocument, page.recordings), cursor: page.cursor };
     },
-    readRecording: async function* ({ sessionId }, caller) {
+    readRecording: async function* ({ sessionId, offset, length }, caller) {
       const recording = await readable(api, caller, sessionId);
       const { sid, user: name } = recording;
       const who = { user: callerName(caller), "addr.remote": caller.address };
-      context.audit.emit({ event: "session.recording.access", ...who, name, sid });
+      const view = `${who.user} ${caller.address} ${sid}`;
+      // A player reads in parts: those after the beginning belong to the same view.
+      if (offset === 0 || !views.has(view, context.now())) {
+        context.audit.emit({ event: "session.recording.access", ...who, name, sid });
+        views.add(view, context.now());
+      }
       yield { recordingJson: writeDocument(recordingDocument, recording) };
-      for await (const data of recordings.read(recording)) yield { data };
+      for await (const data of recordings.read(recording, { offset, length: length === 0 ? recording.bytes : length })) yield { data };
+    },
+    indexRecording: async ({ sessionId }, caller) => {
+      const recording = await readable(api, caller, sessionId);
+      return { recordingJson: writeDocument(recordingDocument, recording), points: [...(await recordings.index(recording))] };
     },
   };
 }

@@ -47,6 +47,7 @@ export const permissions = {
   listBrowserSessions: { hosts: [], users: "by kind" },
   endBrowserSession: { hosts: [], users: "by kind" },
   createAppSession: { hosts: [], users: "by kind" },
+  signBrowserSsh: { hosts: [], users: "by kind" },
   renewHost: { hosts: ["node", "proxy", "auth"] },
   signUser: { hosts: ["auth"], users: { resource: "cert_authority", verb: "create" } },
   // Of the caller, for the caller.
@@ -92,6 +93,7 @@ export const permissions = {
   uploadRecording: { hosts: ["node", "proxy"] },
   listRecordings: { hosts: ["auth"], users: "by kind" },
   readRecording: { hosts: ["auth"], users: "by kind" },
+  indexRecording: { hosts: ["auth"], users: "by kind" },
   listEvents: { hosts: ["auth"], users: { resource: "event", verb: "list" } },
 } as const satisfies Record<MethodName, Permission>;
 

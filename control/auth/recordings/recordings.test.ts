@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { encodeMember } from "../../../core/recording/member.ts";
 import type { Recording } from "../../../core/resources/recording.ts";
 import { addUser, type JoinedHost, joinHost, loggedIn, openTestAuth } from "../../../test/inside/open-auth.ts";
 
@@ -140,4 +141,38 @@ test("the list comes in pages, the newest first", async () => {
   const { recordingsJson } = await t.admin.listRecordings({ from: "2026-01-02T00:00:00Z", to: "2026-01-03T00:00:00Z" });
   expect(recordingsJson).toHaveLength(2);
   await expect(t.admin.listRecordings({ cursor: "x" })).rejects.toMatchObject({ code: "invalid" });
+});
+
+test("a recording is read in parts, which are one view in the audit log, and its index has the same readers", async () => {
+  await using t = await openTestAuth();
+  const host = await joinHost(t, "web1");
+  const factsJson = factsOf(host);
+  const text = (line: string) => Buffer.from(line.padEnd(300_000));
+  const members = [encodeMember(text('{"version":2}\n'), 0), encodeMember(text('[7.5,"o","x"]\n'), 1)];
+  const bytes = Buffer.concat(members);
+  await host.client.uploadRecording({ factsJson, offset: 0, data: bytes, endJson: end });
+  const sessionId = sidOf(factsJson);
+  const alice = await loggedIn(t, await addUser(t, "alice", { roles: ["access"] }));
+  const bob = await loggedIn(t, await addUser(t, "bob", { roles: ["access"] }));
+  const read = async (offset: number, length: number): Promise<Buffer> => {
+    const parts: Uint8Array[] = [];
+    for await (const { data } of alice.readRecording({ sessionId, offset, length })) parts.push(data);
+    return Buffer.concat(parts);
+  };
+  expect((await read(100, 50)).equals(bytes.subarray(100, 150))).toBe(true);
+  expect((await read(bytes.length - 5, 50)).equals(bytes.subarray(-5))).toBe(true);
+  expect([(await read(bytes.length, 50)).length, (await read(4_000_000_000, 0)).length]).toEqual([0, 0]);
+  expect(await t.events("session.recording.access")).toHaveLength(1);
+  await read(0, 0);
+  expect(await t.events("session.recording.access")).toHaveLength(2);
+  const index = await alice.indexRecording({ sessionId });
+  expect(index.points.map(({ offset, time, text: size }) => [offset, time, size])).toEqual([
+    [0, 0, 300_000],
+    [members[0]?.length, 7.5, 300_000],
+  ]);
+  for (const other of [bob, host.client]) {
+    await expect(other.indexRecording({ sessionId })).rejects.toMatchObject({ code: "denied" });
+    const part = other.readRecording({ sessionId, offset: 1, length: 1 })[Symbol.asyncIterator]();
+    await expect(part.next()).rejects.toMatchObject({ code: "denied" });
+  }
 });

@@ -8,6 +8,7 @@ import { recordingFormat, recordingFormats } from "../../../core/recording/forma
 import type { Recording, RecordingEnd, RecordingFacts } from "../../../core/resources/recording.ts";
 import type { DiskRoom } from "../../storage/disk-room.ts";
 import type { AuditLog } from "../audit/audit-log.ts";
+import { RecordingIndexer, type RecordingPoint } from "./recording-index.ts";
 import { openRecordingStore, type RecordingStore } from "./recording-store.ts";
 
 /** Maximum size of a recording, bytes: agents stop before. */
@@ -23,11 +24,20 @@ export interface RecordingPart {
   readonly end?: RecordingEnd | undefined;
 }
 
+/** A part of a recording's file, bytes. */
+export interface FilePart {
+  readonly offset: number;
+  /** Maximum. */
+  readonly length: number;
+}
+
 export interface Recordings extends Pick<RecordingStore, "find" | "list"> {
   /** Returns the number of durable bytes. Throws `denied`, `limit`, `unavailable`. */
   append(part: RecordingPart, host: HostIdentity): Promise<number>;
-  /** Reads as much as was durable at the start. */
-  read(recording: Recording): AsyncGenerator<Buffer>;
+  /** Reads as much as was durable at the start; by default all of it. Beyond the end nothing is read. */
+  read(recording: Recording, part?: FilePart): AsyncGenerator<Buffer>;
+  /** Places at which reading can begin, as far as it was durable at the start. */
+  index(recording: Recording): Promise<readonly RecordingPoint[]>;
   close(): void;
 }
 
@@ -74,7 +84,13 @@ export async function openRecordings({ dir, audit, room, isAtProxy = false }: Re
     find: store.find,
     list: store.list,
     append: (part, host) => queues(part.facts.sid, () => append(part, host)),
-    read: (recording) => readFirst(fileOf(recording), recording.bytes),
+    read: (recording, { offset, length } = { offset: 0, length: recording.bytes }) =>
+      readPart(fileOf(recording), { offset, length: Math.min(length, recording.bytes - offset) }),
+    index: async (recording) => {
+      const indexer = new RecordingIndexer();
+      for await (const chunk of readPart(fileOf(recording), { offset: 0, length: recording.bytes })) indexer.push(chunk);
+      return indexer.points();
+    },
     close: store.close,
   };
 }
@@ -112,13 +128,14 @@ async function writeAt(file: string, data: Uint8Array, position: number): Promis
   }
 }
 
-async function* readFirst(file: string, bytes: number): AsyncGenerator<Buffer> {
-  if (bytes === 0) return;
+async function* readPart(file: string, { offset, length }: FilePart): AsyncGenerator<Buffer> {
+  if (length <= 0) return;
   await using handle = await open(file, "r").catch((cause: unknown) => {
     throw new PlatformError("not_found", "the file of this recording is missing on the auth service", { cause });
   });
-  for (let at = 0; at < bytes; ) {
-    const { bytesRead, buffer } = await handle.read(Buffer.alloc(Math.min(partBytes, bytes - at)), 0, undefined, at);
+  const end = offset + length;
+  for (let at = offset; at < end; ) {
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(Math.min(partBytes, end - at)), 0, undefined, at);
     if (bytesRead === 0) return;
     yield buffer.subarray(0, bytesRead);
     at += bytesRead;
