@@ -80,7 +80,8 @@ export function certifiedUser(facts: Omit<AdmitFacts, "login">, login?: string):
     throw new PlatformError("unauthenticated", `the certificate is for cluster ${identity.cluster}, and this host belongs to ${facts.cluster}`);
   }
   requireReadableRoles(identity, access, facts.node.name);
-  return identity;
+  // A proxy's certificate for a browser is good for the beginning; the session may go on as long as the user's own.
+  return identity.relayed === undefined ? identity : { ...identity, validBefore: new Date(identity.relayed.until) };
 }
 
 interface HoldFacts {

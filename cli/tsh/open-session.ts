@@ -1,6 +1,6 @@
-import { constants } from "node:os";
 import type { Client, ClientChannel, PseudoTtyOptions, X11Options } from "ssh2";
 import type { JoinMode } from "../../core/resources/session.ts";
+import { exitStatus } from "../../core/ssh/exit-status.ts";
 import { execBytes } from "../../core/ssh/ssh-client.ts";
 import type { CliIo } from "../io.ts";
 import { writeNote } from "../output.ts";
@@ -22,14 +22,6 @@ export interface SessionAsk {
   readonly settings?: SshSettings;
   /** Host name for messages. */
   readonly host: string;
-}
-
-/** Exit status as in a shell: 128 + number for a signal, 255 for one that this system does not know. */
-export function exitStatus(code: number | null | undefined, signal: string | undefined): number | undefined {
-  if (typeof code === "number") return code & 0xff;
-  if (signal === undefined) return undefined;
-  const number = (constants.signals as Readonly<Record<string, number>>)[signal.startsWith("SIG") ? signal : `SIG${signal}`];
-  return number === undefined ? 255 : 128 + number;
 }
 
 export interface OpenedSession {

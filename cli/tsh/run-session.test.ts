@@ -8,7 +8,7 @@ import { generateSshKey } from "../../core/ssh/keys.ts";
 import { connectSsh } from "../../core/ssh/ssh-client.ts";
 import { acceptSsh } from "../../core/ssh/ssh-server.ts";
 import { type MemoryIo, memoryIo } from "../memory-io.ts";
-import { exitStatus, type SessionAsk } from "./open-session.ts";
+import type { SessionAsk } from "./open-session.ts";
 import { createEscape, runSession } from "./run-session.ts";
 import { sentEnv } from "./ssh-settings.ts";
 
@@ -162,17 +162,6 @@ test("a shell on a terminal is raw while it runs; its size, its changes and ~. p
   client.end();
   expect({ status, modes, sizes, out: io.out() }).toEqual({ status: 255, modes: [true, false], sizes: ["screen 99x33", "99x50"], out: "$ " });
   expect(env.sort()).toEqual(["LANG=C.UTF-8", "LC_ALL=C"]);
-});
-
-test.for([
-  [0, undefined, 0],
-  [255, undefined, 255],
-  [null, "INT", 130],
-  [null, "SIGTERM", 143],
-  [null, "BOGUS", 255],
-  [undefined, undefined, undefined],
-] as const)("code %s and signal %s are the exit status %s", ([code, signal, expected]) => {
-  expect(exitStatus(code, signal)).toBe(expected);
 });
 
 test("only the language goes along", () => {

@@ -49,7 +49,7 @@ export async function openProxy(config: ProxyConfig, deps: ProxyDeps, signal: Ab
     versionServer = await openVersionServer({ ...services, env, upstreamCa, limit, facts });
     const ping = (): PingFacts => requireOpen(listeners).ping();
     const { serveBrowser, sessionsEnded } = openBrowserFront({ ...services, ping });
-    web = await createWebApp({ ...services, versionServer, packagesDir: config.packagesDir, sessionsEnded, ping });
+    web = await createWebApp({ ...services, routing: services, versionServer, packagesDir: config.packagesDir, sessionsEnded, ping });
     listeners = await openListeners(config, { ...services, web, mode: deps.listenerMode, serveBrowser });
   } catch (error) {
     stop.abort();

@@ -22,7 +22,7 @@ export interface UserIdentity {
   readonly cluster: string;
   /** The only IP address from which the certificate may be used; omitted for any. */
   readonly sourceIp?: string | undefined;
-  /** Present: a proxy holds the key, and speaks for the user of an application or of a database port. */
+  /** Present: a proxy holds the key, and speaks for the user of an application, of a database port, or of a terminal in a browser. */
   readonly relayed?: Relayed | undefined;
   readonly validBefore: Date;
 }
@@ -72,6 +72,8 @@ const extension = {
   roles: "roles@platform.dev",
   traits: "traits@platform.dev",
   cluster: "cluster@platform.dev",
+  /** JSON: the mark of a certificate whose key a proxy holds. An agent of a version before does not know it, and ends such a session early. */
+  relayed: "relayed@platform.dev",
   hostRole: "host-role@platform.dev",
   /** The principals that are names of the host; the others are the same with the cluster's name appended. */
   hostNames: "host-names@platform.dev",
@@ -115,6 +117,7 @@ export function toSshCertificate(identity: Identity): SshCertificateFields {
       [extension.roles, JSON.stringify(identity.roles)],
       [extension.traits, JSON.stringify(identity.traits)],
       [extension.cluster, identity.cluster],
+      ...(identity.relayed === undefined ? [] : [[extension.relayed, JSON.stringify(identity.relayed)] as const]),
     ]),
     criticalOptions: new Map(identity.sourceIp === undefined ? [] : [[sourceAddress, identity.sourceIp]]),
     validBefore: identity.validBefore,
@@ -149,6 +152,7 @@ export function fromSshCertificate(fields: SshCertificateFields): Identity {
     traits: json(fields.extensions.get(extension.traits)),
     principals: { ssh: { login: fields.principals.filter((login) => login !== noLogins) } },
     ...given("sourceIp", fields.criticalOptions?.get(sourceAddress)),
+    ...(fields.extensions.has(extension.relayed) && { relayed: json(fields.extensions.get(extension.relayed)) ?? null }),
     ...common,
   });
 }

@@ -5,7 +5,7 @@ import { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_p
 import type { RateLimit } from "../../limits/request-limit.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { auditMethods, recordingMethods } from "./audit-methods.ts";
-import { appSessionMethods, browserMethods } from "./browser-methods.ts";
+import { appSessionMethods, browserMethods, terminalMethods } from "./browser-methods.ts";
 import type { Caller } from "./caller.ts";
 import { appMethods, authorityMethods, databaseMethods, relayMethods } from "./certificate-methods.ts";
 import { clusterMethods } from "./cluster-methods.ts";
@@ -31,6 +31,7 @@ export function authRoutes(deps: {
     ...userMethods(deps),
     ...browserMethods(deps),
     ...appSessionMethods(deps),
+    ...terminalMethods(deps),
     ...resourceMethods(deps),
     ...auditMethods(deps),
     ...authorityMethods(deps),

@@ -13,8 +13,10 @@ import {
 } from "../app-sessions/find-app-session.ts";
 import { openAppSession } from "../app-sessions/open-app-session.ts";
 import { endAllSessions, endSession } from "../browser-sessions/end-sessions.ts";
+import { endedSessions } from "../browser-sessions/find-session.ts";
 import { openSession } from "../browser-sessions/open-session.ts";
 import { type StoredSession, sessionsOf } from "../browser-sessions/stored-session.ts";
+import { signBrowserSsh } from "../certificates/sign-browser-ssh.ts";
 import { actorOf, type Caller, hostOf, type UserCaller } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
 
@@ -45,6 +47,18 @@ export function browserMethods({ context, rateLimit }: Api): Handlers<SessionMet
   };
 }
 
+/** Terminals of browsers. */
+export function terminalMethods({ context }: Api): Handlers<"signBrowserSsh"> {
+  return {
+    signBrowserSsh: async ({ sshPublicKey, host, login, sessionId, mode }, caller) => {
+      const { identity, proxyId, address } = inBrowser(caller);
+      if (proxyId === undefined) throw new Error("a browser's call came without its proxy");
+      const target = host === "" ? { kind: "join", sid: sessionId, mode } as const : { kind: "ssh", host, login } as const;
+      return { sshCertificate: await signBrowserSsh(context, { identity, proxyId, address, sshPublicKey, target }) };
+    },
+  };
+}
+
 type AppMethods = "createAppSession" | "beginAppSession" | "getAppSession" | "checkAppSessions" | "endAppSession" | "signBrowserApp";
 
 /** Most sessions that one call checks. */
@@ -56,9 +70,9 @@ export function appSessionMethods({ context, rateLimit }: Api): Handlers<AppMeth
     createAppSession: async ({ app }, caller) => await openAppSession(context, { ...inBrowserCaller(caller), app }),
     beginAppSession: async ({ credential, app }) => userMessage(await beginAppSession(context, { credential: requireCredential(credential), app })),
     getAppSession: async ({ credential, app }) => userMessage(await useAppSession(context, { credential: requireCredential(credential), app })),
-    checkAppSessions: async ({ ids }) => {
-      if (ids.length > maxChecked) throw new PlatformError("limit", `one call checks at most ${maxChecked} sessions`);
-      return { endedIds: [...(await endedAppSessions(context, ids))] };
+    checkAppSessions: async ({ ids, browserIds }) => {
+      if (Math.max(ids.length, browserIds.length) > maxChecked) throw new PlatformError("limit", `one call checks at most ${maxChecked} sessions`);
+      return { endedIds: [...(await endedAppSessions(context, ids)), ...(await endedSessions(context, browserIds))] };
     },
     endAppSession: async ({ credential: sent, refusal, app }, { address }) => {
       const credential = requireCredential(sent);

@@ -23,6 +23,8 @@ export interface UserCaller {
   readonly address: string;
   /** Of a browser, for which a proxy calls; left out: the user has a certificate. */
   readonly session?: StoredSession;
+  /** Id of that proxy. */
+  readonly proxyId?: string;
 }
 
 /**

@@ -90,7 +90,7 @@ async function browserCaller(
     throw new PlatformError("denied", "access denied: only proxies call for browsers");
   await requireHost(context.storage, "proxy", caller.identity.id);
   const { session, identity } = await useSession(context, text);
-  return { kind: "user", identity, session, address: clientAddress(caller, told) ?? caller.address };
+  return { kind: "user", identity, session, proxyId: caller.identity.id, address: clientAddress(caller, told) ?? caller.address };
 }
 
 function refusal({ context, callerOf }: Api, { method, handler, browser }: Call, thrown: unknown): Error {

@@ -1,6 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
-import { parseCredential, secretHash } from "../../browser/session-credential.ts";
+import { isSessionId, parseCredential, secretHash } from "../../browser/session-credential.ts";
 import { sameSecret } from "../../same-secret.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { loginTtl, userIdentity } from "../certificates/user-identity.ts";
@@ -36,6 +36,17 @@ export async function useSessionOf(context: AuthContext, id: string): Promise<Se
 /** Whether a session is there still; time without use does not count, for connections that were open before. */
 export function isOpen(session: StoredSession, now: Date): boolean {
   return now < new Date(session.expires);
+}
+
+/** Those of these sessions that have ended. */
+export async function endedSessions(context: AuthContext, ids: readonly string[]): Promise<readonly string[]> {
+  const now = context.now();
+  const ended: string[] = [];
+  for (const id of ids) {
+    const found = isSessionId(id) ? await readSession(context.storage, id) : undefined;
+    if (found === undefined || !isOpen(found.session, now)) ended.push(id);
+  }
+  return ended;
 }
 
 async function useStored(

@@ -10,10 +10,11 @@ import { encodeStreamRequest } from "../../../core/transport/stream-request.ts";
 import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
 import { awaitTunnel, dialDirect } from "./reach-host.ts";
 import type { Access } from "./read-access.ts";
-import type { RoutingServices, StreamAsk } from "./routing-services.ts";
+import type { ChosenHost, RoutingServices, StreamAsk } from "./routing-services.ts";
 
 /** Authorizes a user to join a running session, and opens a channel to the process that serves it. Throws PlatformError. */
-export async function openJoin({ identity, request, clientAddress }: StreamAsk<"join">, services: RoutingServices): Promise<Duplex> {
+export async function openJoin(ask: StreamAsk<"join">, services: RoutingServices, chosen: ChosenHost): Promise<Duplex> {
+  const { identity, request, clientAddress } = ask;
   const { target: sid } = request;
   const mode = joinMode(request.parameters.mode);
   const access = await services.access.forUser(identity);
@@ -22,6 +23,7 @@ export async function openJoin({ identity, request, clientAddress }: StreamAsk<"
   const { now, log, running } = services;
   authorizeJoin({ identity, roles, locks, clientIp: ipOf(clientAddress), now: now(), sid, mode, session });
   if (session === undefined) throw new Error("access to a missing session was granted");
+  chosen.host = { identity: { id: session.server_id }, facts: { hostname: session.server_name, labels: {} } };
   const channel = await openChannel(session, access, services);
   const sessionId = randomUUID();
   channel.write(encodeStreamRequest({ kind: "join", target: sid, parameters: { mode }, clientAddress, sessionId, accessRevision: revision }));

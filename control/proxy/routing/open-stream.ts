@@ -25,9 +25,8 @@ const handlers: { readonly [Kind in StreamKind]: Handler<Kind> } = {
  * Authorizes and opens a channel to the agent, with the request already written to it: next comes the agent's
  * StreamReply. A refusal is audited and thrown as PlatformError.
  */
-export async function openStream(ask: StreamAsk, services: RoutingServices): Promise<Duplex> {
+export async function openStream(ask: StreamAsk, services: RoutingServices, chosen: ChosenHost = { host: undefined }): Promise<Duplex> {
   const { identity, request, clientAddress } = ask;
-  const chosen: ChosenHost = { host: undefined };
   try {
     const open = handlers[request.kind] as Handler<StreamKind>;
     return await open(ask, services, chosen);

@@ -46,7 +46,7 @@ export interface StreamAsk<Kind extends StreamKind = StreamKind> {
   readonly sessionId?: string | undefined;
 }
 
-/** The host of a stream as soon as a handler has chosen it, for the audit log. */
+/** The host of a stream as soon as a handler has chosen it, for the audit log and for a client in this process. */
 export interface ChosenHost {
-  host: Pick<Target, "identity" | "facts"> | undefined;
+  host: (Pick<Target, "identity" | "facts"> & { readonly via?: Target["via"] }) | undefined;
 }

@@ -1,17 +1,22 @@
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import Fastify from "fastify";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { peerAddress } from "../../../core/transport/arrivals/listen.ts";
 import { formatHostPort } from "../../../core/transport/host-port.ts";
 import type { AppSites } from "../app-front/app-sites.ts";
 import type { Access } from "../routing/read-access.ts";
+import type { RoutingServices } from "../routing/routing-services.ts";
+import type { RelayedStreams } from "../routing/running-streams.ts";
 import type { VersionServer } from "../versions/open-version-server.ts";
 import { addErrors, errorBody } from "./answer-errors.ts";
 import { type Api, createApi } from "./api/api.ts";
 import { browserSessions } from "./api/browser-sessions.ts";
+import { OpenSockets } from "./api/open-sockets.ts";
+import type { TakeUpgrade } from "./api/socket-route.ts";
 import { authorityRoutes } from "./authority-routes.ts";
 import { installScript } from "./install-script.ts";
 import { inviteRoutes } from "./invite-routes.ts";
@@ -28,8 +33,10 @@ import { enrolRoutes } from "./routes/enrol-routes.ts";
 import { fleetRoutes } from "./routes/fleet-routes.ts";
 import { personRoute } from "./routes/person-route.ts";
 import { placeRoutes } from "./routes/place-routes.ts";
+import { recordingRoutes } from "./routes/recording-routes.ts";
 import { resourceRoutes } from "./routes/resource-routes.ts";
 import { sessionRoutes } from "./session-routes.ts";
+import { terminalPath, terminalRoute } from "./terminal/terminal-route.ts";
 import { uiArchive } from "./ui/ui-archive.ts";
 import { uiRoutes } from "./ui/ui-routes.ts";
 import { upgradeRoutes } from "./upgrade-routes.ts";
@@ -50,6 +57,10 @@ export interface WebServices {
   /** Called once sessions of browsers have ended. */
   readonly sessionsEnded: () => void;
   readonly appSites: Pick<AppSites, "find" | "hostOf">;
+  /** For terminals of browsers. */
+  readonly routing: RoutingServices;
+  readonly relaying: RelayedStreams;
+  readonly signal: AbortSignal;
 }
 
 export interface WebApp extends Pick<WebServer, "accept" | "requests" | "closeIdle"> {
@@ -87,7 +98,14 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
   scriptRoutes(app, services);
   launchPageRoute(app);
   uiRoutes(app, { archive: uiArchive });
-  apiRoutes(createApi(app, browserSessions(services.auth), services), services);
+  const api = createApi(app, browserSessions(services.auth), services);
+  const openSockets = new OpenSockets(services);
+  const sessionsEnded = (): void => {
+    services.sessionsEnded();
+    openSockets.checkSoon();
+  };
+  apiRoutes(api, { ...services, sessionsEnded });
+  server.upgrade(socketRoutes(api, services, openSockets));
   await app.ready();
   return {
     accept: (socket) => server.accept(socket),
@@ -109,6 +127,7 @@ function apiRoutes(api: Api, services: WebServices): void {
   personRoute(api, services);
   placeRoutes(api, services);
   activityRoutes(api);
+  recordingRoutes(api);
   fleetRoutes(api);
   resourceRoutes(api);
   documentRoutes(api);
@@ -116,9 +135,18 @@ function apiRoutes(api: Api, services: WebServices): void {
   accessRoute(api, services);
 }
 
+/** By path: what takes requests to become WebSockets. */
+function socketRoutes(api: Api, { routing, relaying, log, signal }: WebServices, openSockets: OpenSockets): ReadonlyMap<string, TakeUpgrade> {
+  const report = (error: PlatformError): void => log.error("a WebSocket failed", { error: error.cause ?? error });
+  const sockets = { openSockets, peerOf: ({ socket }: IncomingMessage) => peerAddress(socket), signal, report };
+  return new Map([[terminalPath, terminalRoute(api, { ...routing, relaying }, sockets)]]);
+}
+
 interface WebServer {
   /** Sets the handler of requests. Returns Node's server, which does not listen itself. */
   serve(handler: RequestListener): Server;
+  /** Requests with one of these paths may become WebSockets; any other wish to upgrade is ignored, and answered as a plain request. */
+  upgrade(routes: ReadonlyMap<string, TakeUpgrade>): void;
   /** Accepts a connection after its TLS handshake. */
   accept(socket: Socket): void;
   /** Requests without an answer yet. */
@@ -133,7 +161,12 @@ const maxRequests = 1000;
 
 /** HTTP/1.1 with bounded headers and waits. */
 function createWebServer(): WebServer {
-  const server = createServer({ maxHeaderSize: 16_384, requestTimeout: 20_000, headersTimeout: 10_000, keepAliveTimeout: 30_000 });
+  let upgrades: ReadonlyMap<string, TakeUpgrade> = new Map();
+  const upgradeOf = ({ url = "", method, headers: { upgrade = "" } }: IncomingMessage): TakeUpgrade | undefined =>
+    method === "GET" && upgrade.toLowerCase() === "websocket" ? upgrades.get(url.split("?", 1)[0] ?? "") : undefined;
+  const limits = { maxHeaderSize: 16_384, requestTimeout: 20_000, headersTimeout: 10_000, keepAliveTimeout: 30_000 };
+  const server = createServer({ ...limits, shouldUpgradeCallback: (request) => upgradeOf(request) !== undefined });
+  server.on("upgrade", (request, socket, head) => upgradeOf(request)?.(request, socket, head));
   server.maxRequestsPerSocket = maxRequests;
   server.timeout = 60_000;
   // Node checks header and request times only in a server that listens; this one gets its connections from a listener.
@@ -148,6 +181,9 @@ function createWebServer(): WebServer {
         });
         handler(request, response);
       }),
+    upgrade: (routes) => {
+      upgrades = routes;
+    },
     accept: (socket) => void server.emit("connection", socket),
     get requests() {
       return requests;

@@ -41,6 +41,8 @@ interface RouteFacts<S extends ApiSchema> {
   readonly bodyLimit?: number;
   /** Media type of an answer that is not JSON, for the document; the handler sends it. */
   readonly media?: string;
+  /** Declared by `socketRoute`: here are only the requests that do not become WebSockets. */
+  readonly socket?: boolean;
 }
 
 export interface UserRoute<S extends ApiSchema> extends RouteFacts<S> {

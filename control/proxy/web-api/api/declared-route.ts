@@ -21,5 +21,7 @@ export interface DeclaredRoute {
   readonly summary: string;
   readonly schema: ApiSchema;
   readonly media?: string;
+  /** A WebSocket: the token comes in its first message. */
+  readonly socket?: boolean;
   readonly authentication: "none" | "session" | "session and bearer";
 }

@@ -41,10 +41,11 @@ const errorSchema: Json = {
 
 const security = { none: [], session: [{ session: [] }], "session and bearer": [{ session: [], bearer: [] }] } as const;
 
-function operation({ summary, schema, authentication, media }: DeclaredRoute): Json {
+function operation({ summary, schema, authentication, media, socket }: DeclaredRoute): Json {
   const parameters = [...parametersOf(schema.params, "path"), ...parametersOf(schema.query, "query")];
   return {
     summary,
+    ...(socket === true && { "x-websocket": true }),
     security: security[authentication],
     ...(parameters.length > 0 && { parameters }),
     ...(schema.body !== undefined && {

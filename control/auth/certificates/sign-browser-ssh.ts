@@ -1,0 +1,84 @@
+import { authorize } from "../../../core/access/authorize.ts";
+import { authorizeJoin } from "../../../core/access/authorize-join.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { toSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
+import { joinModes } from "../../../core/resources/session.ts";
+import { ipOf } from "../../../core/transport/host-port.ts";
+import { listLocks } from "../access/locks.ts";
+import { rolesNamed } from "../access/roles.ts";
+import type { AuthContext } from "../auth-context.ts";
+import { getAnyNode } from "../inventory/all-nodes.ts";
+import { findActiveSession } from "../sessions/active-sessions.ts";
+
+/** A terminal: on a host, or in a session that runs there. */
+export type BrowserTarget =
+  | { readonly kind: "ssh"; readonly host: string; readonly login: string }
+  | { readonly kind: "join"; readonly sid: string; readonly mode: string };
+
+export interface BrowserSshAsk {
+  /** The user of the browser's session, valid until its end. */
+  readonly identity: UserIdentity;
+  readonly proxyId: string;
+  /** Address of the browser. */
+  readonly address: string;
+  /** The proxy's own key, for one connection. */
+  readonly sshPublicKey: string;
+  readonly target: BrowserTarget;
+}
+
+/** Validity, ms: a terminal begins at once, and then lasts as the browser's session allows; the clocks of hosts differ a little. */
+const validityMs = 300_000;
+
+/**
+ * A certificate line with which a proxy opens a terminal for the user of a browser, marked with the proxy's id. It lists no login but the wanted one. The host
+ * decides again. Throws `denied`, `not_found`, `invalid`.
+ */
+export async function signBrowserSsh(context: AuthContext, ask: BrowserSshAsk): Promise<string> {
+  const { identity, address, target } = ask;
+  const { login } = target.kind === "ssh" ? await requireHostAccess(context, ask, target) : await requireJoin(context, ask, target);
+  const now = context.now();
+  const until = identity.validBefore;
+  const validBefore = new Date(Math.min(until.getTime(), Math.floor((now.getTime() + validityMs) / 1000) * 1000));
+  const principals = { ssh: { login: login === undefined ? [] : [login] } };
+  const fields = toSshCertificate({ ...identity, principals, relayed: { by: ask.proxyId, until: until.toISOString() }, validBefore });
+  const line = context.authorities.issueSsh("user", fields, { sshPublicKey: ask.sshPublicKey, now });
+  const expires = validBefore.toISOString();
+  context.audit.emit({ event: "cert.create", user: identity.name, name: identity.name, kind: "user", expires, "addr.remote": address });
+  return line;
+}
+
+async function requireHostAccess(
+  context: AuthContext,
+  ask: BrowserSshAsk,
+  { host, login }: Extract<BrowserTarget, { kind: "ssh" }>,
+): Promise<{ readonly login: string }> {
+  const { metadata, spec } = await getAnyNode(context, host).catch((thrown: unknown) => {
+    // Whether a host exists is for those who may reach it.
+    if (thrown instanceof PlatformError && thrown.code === "not_found") throw unseen(host, login);
+    throw thrown;
+  });
+  const node = { id: metadata.name, name: spec.hostname, labels: metadata.labels ?? {} };
+  authorize({ ...(await decisionFacts(context, ask)), ask: { kind: "ssh", node, login } });
+  return { login };
+}
+
+function unseen(host: string, login: string): PlatformError {
+  return new PlatformError("denied", `access denied: there is no host ${JSON.stringify(host.slice(0, 64))} on which you may log in as ${login.slice(0, 64)}`);
+}
+
+/** Participants have no login of their own on the host. */
+async function requireJoin(
+  context: AuthContext,
+  ask: BrowserSshAsk,
+  { sid, mode: named }: Extract<BrowserTarget, { kind: "join" }>,
+): Promise<{ readonly login: undefined }> {
+  const mode = joinModes.find((one) => one === named);
+  if (mode === undefined) throw new PlatformError("invalid", `unknown join mode ${JSON.stringify(named.slice(0, 64))}; use observer or peer`);
+  authorizeJoin({ ...(await decisionFacts(context, ask)), sid, mode, session: await findActiveSession(context, sid) });
+  return { login: undefined };
+}
+
+async function decisionFacts(context: AuthContext, { identity, address }: BrowserSshAsk) {
+  const roles = await rolesNamed(context.storage, identity.roles);
+  return { identity, roles, locks: await listLocks(context.storage), clientIp: ipOf(address), now: context.now() };
+}

@@ -1,0 +1,99 @@
+import type { Readable } from "node:stream";
+import type { WebSocket } from "ws";
+import type { TerminalNotice } from "../../../../core/api/web/terminal.ts";
+import { terminalControlSchema } from "../../../../core/api/web/terminal.ts";
+import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import type { SocketInbox, SocketMessage } from "../api/socket-inbox.ts";
+import type { Shell } from "./open-shell.ts";
+import { readText } from "./read-text.ts";
+
+export interface RelayFacts {
+  readonly socket: WebSocket;
+  readonly inbox: SocketInbox;
+  readonly signal: AbortSignal;
+  /** Called for everything that the user types. */
+  readonly typed: () => void;
+}
+
+/** Maximum bytes that the page has not shown yet, and those at which the host is read again: a page in the background does not grow. */
+const [mostUnread, fewUnread] = [1_048_576, 262_144] as const;
+
+/**
+ * Passes bytes between a browser and a terminal until one of them ends. Neither side is read while the other is behind. Resolves with what to report; throws
+ * `invalid` for a message that is not one of ours, and the signal's reason.
+ */
+export async function relayTerminal(shell: Shell, { socket, inbox, signal, typed }: RelayFacts): Promise<TerminalNotice> {
+  const { channel } = shell;
+  const broken = Promise.withResolvers<never>();
+  const onAbort = (): void => broken.reject(signal.reason as Error);
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  const screen = passOutput([channel, channel.stderr], socket);
+  const left = Promise.withResolvers<void>();
+  inbox.follow((message) => {
+    try {
+      take(message, { shell, inbox, screen, typed, leave: left.resolve });
+    } catch (thrown) {
+      broken.reject(thrown);
+    }
+  });
+  try {
+    const isLeft = await Promise.race([shell.closed.then(() => false), left.promise.then(() => true), broken.promise]);
+    return { type: "ended", ...(isLeft ? { reason: "you left" } : endOf(shell)) };
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    inbox.follow(() => {});
+    inbox.release();
+  }
+}
+
+function endOf(shell: Shell): { readonly status?: number; readonly reason?: string } {
+  const end = shell.ended();
+  return end.status === undefined && end.reason === undefined ? { reason: `the connection to ${shell.host} was lost` } : end;
+}
+
+/** What the page still has to show. */
+interface Screen {
+  /** The page has shown so many bytes. */
+  shown(bytes: number): void;
+}
+
+function passOutput(outputs: readonly Readable[], socket: WebSocket): Screen {
+  let unread = 0;
+  for (const output of outputs) {
+    output.on("data", (chunk: Buffer) => {
+      unread += chunk.length;
+      if (socket.readyState === socket.OPEN) socket.send(chunk);
+      if (unread > mostUnread) for (const one of outputs) one.pause();
+    });
+  }
+  return {
+    shown: (bytes) => {
+      unread = Math.max(0, unread - bytes);
+      if (unread <= fewUnread) for (const one of outputs) one.resume();
+    },
+  };
+}
+
+interface Taking extends Pick<RelayFacts, "inbox" | "typed"> {
+  readonly shell: Shell;
+  readonly screen: Screen;
+  readonly leave: () => void;
+}
+
+function take({ isBinary, data }: SocketMessage, { shell: { channel }, inbox, screen, typed, leave }: Taking): void {
+  if (isBinary) {
+    typed();
+    if (channel.writable && !channel.write(data)) {
+      inbox.hold();
+      channel.once("drain", () => inbox.release());
+    }
+    return;
+  }
+  const parsed = terminalControlSchema.safeParse(readText(data));
+  if (!parsed.success) throw new PlatformError("invalid", "the browser sent a message that is not one of a terminal");
+  const control = parsed.data;
+  if (control.type === "read") screen.shown(control.bytes);
+  else if (control.type === "end") leave();
+  else channel.setWindow(control.rows, control.cols, 0, 0);
+}

@@ -1,0 +1,65 @@
+import { type TerminalNotice, terminalAskSchema } from "../../../../core/api/web/terminal.ts";
+import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import { ipOf } from "../../../../core/transport/host-port.ts";
+import type { RoutingServices } from "../../routing/routing-services.ts";
+import type { RelayedStreams } from "../../routing/running-streams.ts";
+import type { Api } from "../api/api.ts";
+import type { SocketCall, SocketServices, TakeUpgrade } from "../api/socket-route.ts";
+import { socketRoute } from "../api/socket-route.ts";
+import { openShell } from "./open-shell.ts";
+import { readText } from "./read-text.ts";
+import { relayTerminal } from "./relay-terminal.ts";
+
+export interface TerminalServices extends RoutingServices {
+  readonly relaying: RelayedStreams;
+}
+
+export const terminalPath = "/webapi/v1/terminal";
+/** Time limit of the message that says which terminal, ms. */
+const askMs = 10_000;
+/** Typing counts as use of the browser's session, this often, ms. */
+const useMs = 60_000;
+
+/** `/webapi/v1/terminal`: a terminal on a host in the browser (core/api/web/terminal.ts has the messages). */
+export function terminalRoute(api: Api, services: TerminalServices, sockets: SocketServices): TakeUpgrade {
+  const handler = async (call: SocketCall): Promise<void> => {
+    const serving = serve(call, api, services);
+    services.relaying.add(serving);
+    await serving;
+  };
+  const summary = "A terminal on a host, or a seat in a session that runs: a WebSocket.";
+  return socketRoute(api, { path: terminalPath, summary, handler }, sockets);
+}
+
+async function serve({ socket, inbox, browser, auth, peer, signal }: SocketCall, { sessions }: Api, services: TerminalServices): Promise<void> {
+  const { isBinary, data } = await inbox.next(askMs, { what: "wish for a terminal", signal });
+  const asked = terminalAskSchema.safeParse(isBinary ? undefined : readText(data));
+  if (!asked.success) {
+    const field = asked.error.issues[0]?.path.join(".").slice(0, 64) ?? "";
+    throw new PlatformError("invalid", `could not read which terminal to open${field === "" ? "" : `: ${field}`}`);
+  }
+  const shell = await openShell({ ask: asked.data, auth, peer, signal }, services);
+  const send = (notice: TerminalNotice): void => socket.send(JSON.stringify(notice));
+  const typed = everySoOften(services.now, () => {
+    // The auth service keeps the time of the last use; a session that has ended is found elsewhere.
+    sessions.find(browser.credential, ipOf(peer)).catch(() => {});
+  });
+  try {
+    send({ type: "opened", host: shell.host, login: shell.login });
+    send(await relayTerminal(shell, { socket, inbox, signal, typed }));
+  } finally {
+    shell.channel.close();
+    shell.connection.end();
+  }
+}
+
+/** At most once in `useMs`. */
+function everySoOften(now: () => Date, act: () => void): () => void {
+  let last = now().getTime();
+  return () => {
+    const at = now().getTime();
+    if (at - last < useMs) return;
+    last = at;
+    act();
+  };
+}
