@@ -148,8 +148,8 @@ type Refused = Pick<SiteRequest, "request" | "response"> & { readonly arrival: P
 function refuse({ request, response, arrival: { site } }: Refused, thrown: unknown, services: BrowserFrontServices): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
   const error = note(thrown, services);
-  // What is left of the body is not read.
-  if (!request.complete) response.shouldKeepAlive = false;
+  // What is left of the body is not read, and a request that is not clear ends its connection.
+  if (!request.complete || error.code === "invalid") response.shouldKeepAlive = false;
   answerRefusal({ request, response, error, launch: launchAddress(request, site, services) });
 }
 
