@@ -14,8 +14,8 @@ export interface Chromium extends AsyncDisposable {
   readonly browser: Browser;
 }
 
-/** Debian's Chromium without a screen, as an unprivileged user, with a profile of its own. It takes any certificate. */
-export async function openChromium(): Promise<Chromium> {
+/** Debian's Chromium without a screen, as an unprivileged user, with a profile of its own. It takes any certificate. `more`: further options. */
+export async function openChromium(more: readonly string[] = []): Promise<Chromium> {
   const profile = await mkdtemp(join(tmpdir(), "platform-chromium-"));
   const isRoot = process.getuid?.() === 0;
   if (isRoot) await chown(profile, nobody, nobody);
@@ -28,6 +28,7 @@ export async function openChromium(): Promise<Chromium> {
     "--ignore-certificate-errors",
     "--remote-debugging-port=0",
     `--user-data-dir=${profile}`,
+    ...more,
     "about:blank",
   ];
   const asNobody = isRoot ? ["setpriv", `--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups"] : [];

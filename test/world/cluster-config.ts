@@ -11,6 +11,8 @@ export interface ControlFacts {
   readonly dir: string;
   readonly address: string;
   readonly name: string;
+  /** Host of `public_addr`; default: `name`. */
+  readonly publicHost?: string;
   readonly ports: Ports;
   readonly mode: string;
   /** More lines of `proxy_service`. */
@@ -27,7 +29,7 @@ export interface ProxyFacts extends ControlFacts {
 }
 
 /** Auth and proxy service in one process. */
-export function controlConfig({ dir, address, name, ports, mode, more = "", moreAuth = "" }: ControlFacts): string {
+export function controlConfig({ dir, address, name, publicHost = name, ports, mode, more = "", moreAuth = "" }: ControlFacts): string {
   const separate = mode === "separate" ? `  listen_addr: ${address}:${ports.ssh}\n  tunnel_listen_addr: ${address}:${ports.tunnel}\n` : "";
   return `version: v3
 platform:
@@ -41,7 +43,7 @@ auth_service:
 ${moreAuth}proxy_service:
   enabled: yes
   web_listen_addr: ${address}:${ports.web}
-  public_addr: ${name}:${ports.web}
+  public_addr: ${publicHost}:${ports.web}
 ${separate}${more}ssh_service:
   enabled: no
 `;

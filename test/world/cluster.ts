@@ -18,6 +18,8 @@ export interface ClusterOptions {
   readonly address?: string;
   /** Name that clients and agents use for it; default the address. */
   readonly name?: string;
+  /** Host name that browsers know it by, in `public_addr`; default: `name`. */
+  readonly publicHost?: string;
   readonly netns?: string | undefined;
   /** Another executable than the built one, for services. */
   readonly platform?: string;
@@ -58,6 +60,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     dir,
     address,
     name: options.name ?? address,
+    publicHost: options.publicHost ?? options.name ?? address,
     ports: { web, auth, ssh, tunnel },
     mode: options.mode ?? "multiplex",
     more: moreOf(options),

@@ -1,0 +1,200 @@
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { connect as connectHttp2, createServer, type IncomingHttpHeaders, type Http2Server } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { WebUpstream } from "../../agent/app/testing/web-upstream.ts";
+import { openAppBrowser } from "../world/app-browser.ts";
+import { type AppLogin, ask, connectAs, logInToApp, type Visitor } from "../world/app-client.ts";
+import { type AuditEvent, audited } from "../world/audited.ts";
+import { type Cluster, startCluster } from "../world/cluster.ts";
+import type { Agent } from "../world/cluster-agent.ts";
+import type { User } from "../world/cluster-user.ts";
+import { openProxyNetwork, type ProxyNetwork } from "../world/http-proxy/open-proxy-network.ts";
+import { type Squid, startSquid } from "../world/http-proxy/start-squid.ts";
+import { program, run } from "../world/program.ts";
+import { putRole } from "../world/put-role.ts";
+import { type Service, startService } from "../world/service.ts";
+import { until } from "../world/until.ts";
+
+const isRoot = process.getuid?.() === 0;
+const methodPath = "/pkg.Service/Call";
+
+/** Two agents offer everything; as root one of them reaches the cluster through an HTTP proxy, as does tsh. */
+describe("web applications from the command line", () => {
+  let network: ProxyNetwork | undefined;
+  let squid: Squid | undefined;
+  let cluster: Cluster;
+  let upstream: WebUpstream;
+  let grpc: Http2Server;
+  let first: Agent;
+  let alice: User;
+  let site: Pick<Visitor, "address" | "port">;
+  let wiki: AppLogin;
+  let serve: (request: IncomingMessage, response: ServerResponse) => void;
+
+  beforeAll(async () => {
+    upstream = await WebUpstream.open((request, response) => serve(request, response));
+    grpc = await openGrpc();
+    network = isRoot ? await openProxyNetwork() : undefined;
+    squid = network && (await startSquid({ address: network.there, netns: network.netns }));
+    const address = network?.here ?? "127.0.0.1";
+    cluster = await startCluster({ address, proxyService: "  apps_domain: apps.test\n" });
+    site = { address, port: cluster.ports.web };
+    await putRole(cluster, "apps", { allow: { app_labels: { "*": "*" } } });
+    const services = `app_service:
+  enabled: yes
+  apps:
+    - { name: wiki, uri: "${upstream.uri}" }
+    - { name: grpc, uri: "http://127.0.0.1:${(grpc.address() as AddressInfo).port}" }
+`;
+    const options = { token: await cluster.token("--type=app"), services, noWait: true };
+    const [one] = await Promise.all([
+      cluster.agent({ ...options, name: "apps-1" }),
+      cluster.agent({ ...options, name: "apps-2", env: squid === undefined ? {} : { HTTPS_PROXY: squid.httpUrl } }),
+    ]);
+    first = one;
+    alice = await cluster.user("alice", { roles: "apps,auditor" });
+    const isOffered = ({ hosts }: { hosts: readonly string[] }): boolean => hosts.length === 2;
+    await until("both agents offer them", async () =>
+      (JSON.parse((await alice.tsh(["apps", "ls", "--format=json"])).stdout) as { hosts: string[] }[]).every(isOffered),
+    );
+    wiki = await logInToApp(alice, "wiki", site);
+  });
+  afterAll(async () => {
+    await cluster?.[Symbol.asyncDispose]();
+    await squid?.[Symbol.asyncDispose]();
+    await network?.[Symbol.asyncDispose]();
+    await upstream?.[Symbol.asyncDispose]();
+    grpc?.close();
+  });
+  beforeEach(() => {
+    serve = (_request, response) => void response.end("hello");
+    upstream.seen.splice(0);
+  });
+
+  /** A gRPC server without its messages' framing: echoes each piece, with the status in the trailers. */
+  async function openGrpc(): Promise<Http2Server> {
+    const server = createServer();
+    server.on("stream", (stream, headers) => {
+      stream.respond({ ":status": 200, "content-type": "application/grpc", "x-path": headers[":path"] ?? "" }, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0", "x-user": headers["platform-jwt-assertion"] ? "named" : "none" }));
+      stream.on("error", () => {}).on("data", (chunk: Buffer) => stream.write(chunk));
+      stream.on("end", () => stream.end());
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    return server;
+  }
+
+  /** `tsh proxy app`, with the port that it prints. */
+  async function proxyApp(name: string): Promise<{ readonly port: number } & AsyncDisposable> {
+    const proxied = squid === undefined ? {} : { HTTPS_PROXY: squid.httpUrl };
+    const service: Service = startService(program("tsh"), ["proxy", "app", name], { env: { TSH_HOME: alice.home, ...proxied } });
+    const port = await until("it listens", () => {
+      if (service.exited) throw new Error(service.printed());
+      return Number(/127\.0\.0\.1:(\d+)/.exec(service.printed())?.[1]) || undefined;
+    });
+    return { port, [Symbol.asyncDispose]: () => service.stop() };
+  }
+
+  test("the line that `tsh apps login` prints is a command that works", async () => {
+    const done = await alice.tsh(["apps", "login", "wiki"]);
+    const line = done.stdout.split("\n").find((text) => text.trim().startsWith("curl "));
+    expect(line?.trim()).toBe(wiki.curl);
+    await writeFile(join(cluster.dir, ".curlrc"), `silent\nresolve = "wiki.apps.test:${site.port}:${site.address}"\n`);
+    const curl = await run("sh", ["-c", line ?? ""], { env: { CURL_HOME: cluster.dir } });
+    expect([curl.status, curl.stdout], curl.stderr).toEqual([0, "hello"]);
+    expect((await alice.tsh(["apps", "logout", "wiki"])).status).toBe(0);
+    expect((await run("sh", ["-c", line ?? ""], { env: { CURL_HOME: cluster.dir } })).status).not.toBe(0);
+    wiki = await logInToApp(alice, "wiki", site);
+  });
+
+  test("`tsh proxy app` serves HTTP and HTTP/2 on a local port, and an HTTP proxy may be in between", async () => {
+    await using web = await proxyApp("wiki");
+    const curl = await run("curl", ["-sS", `http://127.0.0.1:${web.port}/`]);
+    expect([curl.status, curl.stdout], curl.stderr).toEqual([0, "hello"]);
+    await using rpc = await proxyApp("grpc");
+    const session = connectHttp2(`http://127.0.0.1:${rpc.port}`);
+    expect(await unary(session)).toEqual({ body: "request", status: "0", user: "named" });
+    session.close();
+    if (squid !== undefined) expect((await squid.accessLog()).match(/CONNECT/g)?.length).toBeGreaterThan(1);
+  });
+
+  async function unary(session: ReturnType<typeof connectHttp2>) {
+    const stream = session.request({ ":method": "POST", ":path": methodPath, "content-type": "application/grpc", te: "trailers" });
+    const trailers = once(stream, "trailers") as Promise<[IncomingHttpHeaders]>;
+    stream.end("request");
+    const body = Buffer.concat((await stream.toArray()) as Buffer[]).toString();
+    const [{ "grpc-status": status, "x-user": user }] = await trailers;
+    return { body, status, user };
+  }
+
+  test("gRPC with a certificate: a call, and a stream both ways, with trailers", async () => {
+    const { visitor } = await logInToApp(alice, "grpc", site);
+    const tls = await connectAs(visitor, ["h2"]);
+    const session = connectHttp2(`https://${visitor.host}`, { createConnection: () => tls });
+    expect(await unary(session)).toEqual({ body: "request", status: "0", user: "named" });
+    const stream = session.request({ ":method": "POST", ":path": methodPath, "content-type": "application/grpc", te: "trailers" });
+    const trailers = once(stream, "trailers") as Promise<[IncomingHttpHeaders]>;
+    for (const word of ["one", "two", "three"]) {
+      stream.write(word);
+      expect(String((await once(stream, "data"))[0])).toBe(word);
+    }
+    stream.end();
+    stream.resume();
+    expect((await trailers)[0]).toMatchObject({ "grpc-status": "0" });
+    session.close();
+  });
+
+  test("sessions are in the audit log, and their requests in a recording, without the secrets of a query", async () => {
+    const path = "/found?q=cpu&token=geheim";
+    expect((await ask(wiki.visitor, { method: "PUT", path })).status).toBe(200);
+    const own = (event: AuditEvent): boolean => event.user === "alice" && event.app_name === "wiki";
+    const start = await audited(cluster, "app.session.start", own);
+    expect(start).toMatchObject({ code: "T2007I", app_uri: upstream.uri, server_name: expect.stringMatching(/^apps-[12]$/) });
+    await audited(cluster, "app.session.end", (event) => own(event) && event.code === "T2011I");
+    const lines = (await cluster.admin("audit", "ls", "--format=json", "--event=app.session.chunk")).split("\n").filter(Boolean);
+    const chunks = lines.map((line) => JSON.parse(line) as AuditEvent).filter(own);
+    const played = await until("the recording of the request", async () => {
+      const all = await Promise.all(chunks.map(async ({ session_chunk_id: id }) => (await alice.tsh(["play", String(id)])).stdout));
+      return all.find((text) => text.includes("/found"));
+    });
+    expect(played).toMatch(/PUT/);
+    expect(played).toContain("q=cpu");
+    expect(played + lines.join("\n")).not.toContain("geheim");
+  });
+
+  test("when one agent is killed under load, the other one serves, and no body is sent twice", async () => {
+    const person = await cluster.user("carol", { roles: "apps", noLogin: true });
+    const browser = await openAppBrowser({ ...wiki.visitor, ...site, host: site.address, certificate: undefined }, person);
+    const carol = await browser.open("wiki.apps.test");
+    const arrived: string[] = [];
+    serve = (request, response) => {
+      arrived.push(request.url ?? "");
+      request.resume().on("end", () => response.end("done"));
+    };
+    const done: string[] = [];
+    let [sent, isOver] = [0, false];
+    const work = async (): Promise<void> => {
+      while (!isOver) {
+        sent += 1;
+        const path = `/post/${sent}`;
+        const answer = await ask(carol, { method: "POST", path, body: "x".repeat(20_000) }).catch(() => undefined);
+        if (answer?.status === 200) done.push(path);
+      }
+    };
+    const workers = Array.from({ length: 4 }, work);
+    await until("the load runs", () => done.length > 20);
+    await first.service.kill();
+    const atKill = done.length;
+    await until("requests succeed again", () => done.length > atKill + 40);
+    isOver = true;
+    await Promise.all(workers);
+    expect(new Set(arrived).size).toBe(arrived.length);
+    expect(done.filter((path) => !arrived.includes(path))).toEqual([]);
+    expect(sent - done.length).toBeLessThanOrEqual(workers.length * 2);
+    expect((await ask(carol)).status).toBe(200);
+  });
+});
