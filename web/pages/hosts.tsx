@@ -7,13 +7,14 @@ import { labelsText } from "../lists/arrange.ts";
 import { CommandLine } from "../parts/command-line.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Facts } from "../parts/facts.tsx";
+import { formText } from "../parts/form-text.ts";
 import { Labels } from "../parts/labels.tsx";
 import { ListPage } from "../parts/list-page.tsx";
 import { Empty } from "../parts/page.tsx";
 import { StateText } from "../parts/state-text.tsx";
 import type { Column } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
-import { place, setQuery } from "../router/location.ts";
+import { hrefOf, place, setQuery } from "../router/location.ts";
 import { shellWord } from "../text/size.ts";
 import { QueryFilter } from "./query-filter.tsx";
 
@@ -95,8 +96,41 @@ function HostDialog({ host, close }: { readonly host: ListedHost; readonly close
         ]}
       />
       <h3>Open a shell</h3>
+      <ShellForm host={host} />
       <CommandLine line={`tsh ssh --proxy=${person.value?.proxy ?? ""} <login>@${shellWord(host.name)}`} />
     </Dialog>
+  );
+}
+
+const loginKey = "terminal-login";
+
+/** Opens a terminal in a page of its own. */
+function ShellForm({ host }: { readonly host: ListedHost }) {
+  return (
+    <form
+      class="host-login"
+      action={hrefOf("/terminal")}
+      target="_blank"
+      rel="noopener"
+      onSubmit={({ currentTarget }) => localStorage.setItem(loginKey, formText(currentTarget, "login"))}
+    >
+      <input type="hidden" name="node" value={host.id} />
+      <label>
+        Login
+        <input
+          name="login"
+          required
+          maxLength={64}
+          defaultValue={localStorage.getItem(loginKey) ?? ""}
+          autocomplete="off"
+          spellcheck={false}
+          autocapitalize="none"
+        />
+      </label>
+      <button type="submit" class="primary">
+        Open in the browser
+      </button>
+    </form>
   );
 }
 

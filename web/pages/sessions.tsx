@@ -9,6 +9,7 @@ import { ListPage } from "../parts/list-page.tsx";
 import { Empty } from "../parts/page.tsx";
 import type { Column } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
+import { hrefOf } from "../router/location.ts";
 
 const refreshMs = 10_000;
 
@@ -83,7 +84,18 @@ function SessionDialog({ session, close }: { readonly session: ListedSession; re
       {modes.length === 0 ? (
         <p>None of your roles lets you join this session.</p>
       ) : (
-        modes.map((mode) => <CommandLine key={mode} line={`tsh join --mode=${mode} ${sid}`} />)
+        <>
+          <p class="buttons">
+            {modes.map((mode) => (
+              <a key={mode} class="button" href={hrefOf(`/terminal?${new URLSearchParams({ session: sid, mode })}`)} target="_blank" rel="noopener">
+                {mode === "observer" ? "Watch in the browser" : "Take part in the browser"}
+              </a>
+            ))}
+          </p>
+          {modes.map((mode) => (
+            <CommandLine key={mode} line={`tsh join --mode=${mode} ${sid}`} />
+          ))}
+        </>
       )}
     </Dialog>
   );

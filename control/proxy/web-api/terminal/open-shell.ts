@@ -50,7 +50,11 @@ export async function openShell(facts: ShellAsk, services: RoutingServices): Pro
   const { sshCertificate } = await auth.signBrowserSsh({ sshPublicKey, ...target }, { signal });
   const certificate = parseCertificateLine(sshCertificate);
   const chosen: ChosenHost = { host: undefined };
-  const stream = await openStream({ identity: userIn(fromSshCertificate(certificate)), request: requestOf(ask), clientAddress: peer }, services, chosen);
+  const stream = await openStream(
+    { identity: userIn(fromSshCertificate(certificate)), request: requestOf(ask), clientAddress: peer },
+    services,
+    chosen,
+  );
   try {
     const reply = decodeStreamReply(await readFrame(stream, { maxLength: maxStreamMessage, timeoutMs: replyMs, what: "host's reply", signal }));
     if (!reply.ok) throw reply.error;

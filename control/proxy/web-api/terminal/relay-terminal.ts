@@ -16,7 +16,7 @@ export interface RelayFacts {
 }
 
 /** Maximum bytes that the page has not shown yet, and those at which the host is read again: a page in the background does not grow. */
-const [mostUnread, fewUnread] = [1_048_576, 262_144] as const;
+const [mostUnread, fewUnread] = [524_288, 131_072] as const;
 
 /**
  * Passes bytes between a browser and a terminal until one of them ends. Neither side is read while the other is behind. Resolves with what to report; throws

@@ -1,0 +1,163 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { bearer, call, isLoggedOut } from "../api/request.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { notifyError, sentenceOf } from "../parts/notice.tsx";
+import { Empty, Page } from "../parts/page.tsx";
+import { place } from "../router/location.ts";
+import { askedTerminal, endText } from "../terminal/asked-terminal.ts";
+import { type RunningTerminal, runTerminal, type TerminalPage } from "../terminal/run-terminal.ts";
+
+/** `/web/terminal?node=&login=`, or `?session=&mode=`: a terminal in the browser. */
+export function TerminalDocument() {
+  const wish = askedTerminal(place.value.query);
+  if (wish !== undefined) return <TerminalView wish={wish} />;
+  return (
+    <Page title="Terminal">
+      <Empty title="No host and login are chosen">
+        <p>
+          Choose a host in <a href="/web/hosts">Hosts</a>, or a session to join in <a href="/web/sessions">Sessions</a>.
+        </p>
+      </Empty>
+    </Page>
+  );
+}
+
+/** What the page shows of the session. */
+type State =
+  | { readonly is: "opening" }
+  | { readonly is: "open"; readonly where: string }
+  | { readonly is: "over"; readonly text: string; readonly isFailure: boolean };
+
+const readerKey = "terminal-for-screen-readers";
+
+function TerminalView({ wish }: Pick<TerminalPage, "wish">) {
+  const screen = useRef<HTMLDivElement>(null);
+  const running = useRef<RunningTerminal>(undefined);
+  const wayOut = useRef<HTMLButtonElement>(null);
+  const [state, setState] = useState<State>({ is: "opening" });
+  const [title, setTitle] = useState("");
+  const [link, setLink] = useState<string>();
+  const [turn, setTurn] = useState(0);
+  const [isForReader, setForReader] = useState(() => localStorage.getItem(readerKey) === "yes");
+  // One session for each turn, until the page is left.
+  useEffect(() => {
+    const element = screen.current;
+    if (element === null) return;
+    let isGone = false;
+    setState({ is: "opening" });
+    setTitle("");
+    runTerminal(element, {
+      wish,
+      token: bearer.value ?? "",
+      isForReader,
+      opened: ({ host, login }) => setState({ is: "open", where: login === "" ? host : `${login}@${host}` }),
+      ended: (notice) => setState(overOf(notice)),
+      titled: setTitle,
+      linked: setLink,
+      left: () => wayOut.current?.focus(),
+      failed: (problem) => notifyError(new Error(problem)),
+    }).then(
+      (started) => {
+        if (isGone) started.close();
+        else running.current = started;
+      },
+      (thrown: unknown) => setState({ is: "over", text: sentenceOf(thrown), isFailure: true }),
+    );
+    return () => {
+      isGone = true;
+      running.current?.close();
+      running.current = undefined;
+    };
+  }, [turn]);
+  useAskBeforeLeaving(state.is === "open");
+  const where = state.is === "open" ? state.where : wish.type === "open" ? wish.login : "session";
+  useEffect(() => {
+    document.title = `${title === "" ? "" : `${title} · `}${where} · platform`;
+  }, [title, where]);
+  const readerChanged = (isOn: boolean): void => {
+    setForReader(isOn);
+    localStorage.setItem(readerKey, isOn ? "yes" : "no");
+    if (running.current !== undefined) running.current.terminal.options.screenReaderMode = isOn;
+  };
+  return (
+    <div class="terminal-page">
+      <div class="page-head">
+        <h1 tabIndex={-1}>{state.is === "open" ? state.where : "Terminal"}</h1>
+        <span class="quiet terminal-title">{title}</span>
+        <div class="actions">
+          <label class="check">
+            <input type="checkbox" checked={isForReader} onChange={({ currentTarget }) => readerChanged(currentTarget.checked)} /> Screen reader mode
+          </label>
+          <button ref={wayOut} type="button" onClick={() => running.current?.terminal.focus()}>
+            Back to the terminal
+          </button>
+        </div>
+      </div>
+      <StateLine state={state} mode={wish.type === "join" ? wish.mode : undefined} again={() => setTurn(turn + 1)} />
+      <div class="terminal-screen" ref={screen} />
+      <p class="quiet terminal-keys">
+        <kbd>Ctrl</kbd> <kbd>F6</kbd> leaves the terminal by keyboard, <kbd>Ctrl</kbd> <kbd>Shift</kbd> <kbd>C</kbd> copies what is selected.
+      </p>
+      {link !== undefined && <LinkDialog address={link} close={() => setLink(undefined)} />}
+    </div>
+  );
+}
+
+/** An error about the session shows the login; a lost connection may be one, which only a call can know. */
+function overOf(notice: Parameters<TerminalPage["ended"]>[0]): State {
+  if (notice?.type === "ended") return { is: "over", text: endText(notice), isFailure: notice.status === undefined };
+  if (notice?.type === "error") {
+    if (notice.error.code === "unauthenticated") isLoggedOut.value = true;
+    return { is: "over", text: sentenceOf(notice.error), isFailure: true };
+  }
+  call("/session").catch(() => {});
+  return { is: "over", text: "The connection to the proxy was lost.", isFailure: true };
+}
+
+/** Ctrl-W deletes a word in a shell, and closes the page in a browser. */
+function useAskBeforeLeaving(isOn: boolean): void {
+  useEffect(() => {
+    if (!isOn) return;
+    const ask = (event: BeforeUnloadEvent): void => event.preventDefault();
+    addEventListener("beforeunload", ask);
+    return () => removeEventListener("beforeunload", ask);
+  }, [isOn]);
+}
+
+function StateLine({ state, mode, again }: { readonly state: State; readonly mode: string | undefined; readonly again: () => void }) {
+  if (state.is === "opening") return <p role="status">Connecting…</p>;
+  if (state.is === "open") {
+    return (
+      <p role="status">
+        {mode === "observer" ? "You watch this session; what you type is not sent." : mode === "peer" ? "You take part in this session." : ""}
+      </p>
+    );
+  }
+  return (
+    <div class={state.isFailure ? "problem" : "terminal-over"} role="alert">
+      <span>{state.text}</span>
+      <button type="button" onClick={again}>
+        {mode === undefined ? "Open a new session" : "Join again"}
+      </button>
+    </div>
+  );
+}
+
+function LinkDialog({ address, close }: { readonly address: string; readonly close: () => void }) {
+  return (
+    <Dialog title="Open this link?" close={close}>
+      <p>A program in the terminal made this link. It leads to:</p>
+      <p>
+        <code>{address}</code>
+      </p>
+      <p class="buttons">
+        <a class="button" href={address} target="_blank" rel="noopener noreferrer" onClick={close}>
+          Open in a new tab
+        </a>
+        <button type="button" onClick={close}>
+          Cancel
+        </button>
+      </p>
+    </Dialog>
+  );
+}

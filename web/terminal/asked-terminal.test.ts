@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { askedTerminal, endText, linkAddress, titleText } from "./asked-terminal.ts";
+
+test.for([
+  ["node=n1&login=root", { type: "open", node: "n1", login: "root" }],
+  ["session=s1", { type: "join", session: "s1", mode: "observer" }],
+  ["session=s1&mode=peer&node=n1", { type: "join", session: "s1", mode: "peer" }],
+  ["session=s1&mode=owner", { type: "join", session: "s1", mode: "observer" }],
+  ["node=n1", undefined],
+  ["", undefined],
+] as const)("%s asks for %o", ([query, wish]) => {
+  expect(askedTerminal(new URLSearchParams(query))).toEqual(wish);
+});
+
+test.for([
+  ["https://example.com/a?b", "https://example.com/a?b"],
+  ["http://example.com", "http://example.com/"],
+  ["javascript:alert(1)", undefined],
+  [" javascript:alert(1)", undefined],
+  ["JaVaScRiPt:alert(1)", undefined],
+  ["data:text/html,<script>alert(1)</script>", undefined],
+  ["blob:https://example.com/x", undefined],
+  ["file:///etc/passwd", undefined],
+  ["//example.com", undefined],
+  [`https://example.com/${"a".repeat(2048)}`, undefined],
+] as const)("the link %s leads to %s", ([text, address]) => {
+  expect(linkAddress(text)).toBe(address);
+});
+
+test("a title is one short line of text", () => {
+  expect(titleText("vim\u0007 notes\u202e.txt\n")).toBe("vim notes .txt");
+  expect(titleText("a".repeat(500))).toHaveLength(80);
+});
+
+test.for([
+  [{ status: 0 }, "The session ended."],
+  [{ status: 7 }, "The session ended with status 7."],
+  [{ reason: "the connection to web-1 was lost" }, "The session ended: the connection to web-1 was lost."],
+] as const)("%o is %s", ([end, text]) => {
+  expect(endText(end)).toBe(text);
+});
