@@ -73,7 +73,7 @@ ${["wiki", "shop", "news"].map((name) => app(name)).join("")}${app("desk", ", pu
   });
 
   beforeEach(({ onTestFailed }) => {
-    onTestFailed(async () => process.stderr.write(`the page ${page.url()} shows: ${await page.locator("body").innerText()}\n`));
+    onTestFailed(async () => void process.stderr.write(`the page ${page.url()} shows: ${await page.locator("body").textContent()}\n`));
   });
 
   /** The request that the application shows. */
@@ -107,19 +107,25 @@ ${["wiki", "shop", "news"].map((name) => app(name)).join("")}${app("desk", ", pu
     await Promise.all([one.close(), two.close()]);
   });
 
-  test.for(["//evil.test", "https://evil.test/", "/\\evil.test", "\\\\evil.test", "javascript:alert(1)"])("a sign-in never leads to %s", async (path) => {
-    const visited: string[] = [];
-    page.on("request", (request) => void visited.push(new URL(request.url()).hostname));
-    await page.goto(at(proxyHost, `/web/launch/wiki.${proxyHost}?${new URLSearchParams({ path })}`));
-    await page.waitForURL(at("wiki"));
-    expect((await shown()).url).toBe("/");
-    expect(new Set(visited)).toEqual(new Set([proxyHost, `wiki.${proxyHost}`]));
-    page.removeAllListeners("request");
-  });
+  test.for(["//evil.test", "https://evil.test/", "/\\evil.test", "\\\\evil.test", "javascript:alert(1)"])(
+    "a sign-in never leads to %s",
+    async (path) => {
+      const visited: string[] = [];
+      page.on("request", (request) => void visited.push(new URL(request.url()).hostname));
+      await page.goto(at(proxyHost, `/web/launch/wiki.${proxyHost}?${new URLSearchParams({ path })}`));
+      await page.waitForURL(at("wiki"));
+      expect((await shown()).url).toBe("/");
+      expect(new Set(visited)).toEqual(new Set([proxyHost, `wiki.${proxyHost}`]));
+      page.removeAllListeners("request");
+    },
+  );
 
   test("a session that somebody else began is not taken over: the browser keeps its own user, and it is recorded", async () => {
     const host = `wiki.${proxyHost}`;
-    const opened = JSON.parse((await mallory.call("/app-sessions", { method: "POST", body: JSON.stringify({ host }) })).text) as Record<string, string>;
+    const opened = JSON.parse((await mallory.call("/app-sessions", { method: "POST", body: JSON.stringify({ host }) })).text) as Record<
+      string,
+      string
+    >;
     const ca = await cluster.admin("auth", "export", "--type=tls-host");
     const begun = await ask({ address: "127.0.0.1", port: cluster.ports.web, host, ca }, { path: "/x-platform-auth/start?path=%2F" });
     const state = begun.headers.location?.split("#platform-state=")[1] ?? "";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { connect as connectHttp2, createServer, type IncomingHttpHeaders, type Http2Server } from "node:http2";
+import { connect as connectHttp2, createServer, type Http2Server, type IncomingHttpHeaders } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -29,7 +29,7 @@ describe("web applications from the command line", () => {
   let cluster: Cluster;
   let upstream: WebUpstream;
   let grpc: Http2Server;
-  let first: Agent;
+  let agents: readonly [Agent, Agent];
   let alice: User;
   let site: Pick<Visitor, "address" | "port">;
   let wiki: AppLogin;
@@ -51,16 +51,12 @@ describe("web applications from the command line", () => {
     - { name: grpc, uri: "http://127.0.0.1:${(grpc.address() as AddressInfo).port}" }
 `;
     const options = { token: await cluster.token("--type=app"), services, noWait: true };
-    const [one] = await Promise.all([
+    agents = await Promise.all([
       cluster.agent({ ...options, name: "apps-1" }),
       cluster.agent({ ...options, name: "apps-2", env: squid === undefined ? {} : { HTTPS_PROXY: squid.httpUrl } }),
     ]);
-    first = one;
     alice = await cluster.user("alice", { roles: "apps,auditor" });
-    const isOffered = ({ hosts }: { hosts: readonly string[] }): boolean => hosts.length === 2;
-    await until("both agents offer them", async () =>
-      (JSON.parse((await alice.tsh(["apps", "ls", "--format=json"])).stdout) as { hosts: string[] }[]).every(isOffered),
-    );
+    await offered();
     wiki = await logInToApp(alice, "wiki", site);
   });
   afterAll(async () => {
@@ -74,6 +70,13 @@ describe("web applications from the command line", () => {
     serve = (_request, response) => void response.end("hello");
     upstream.seen.splice(0);
   });
+
+  async function offered(): Promise<void> {
+    await until("both agents offer them", async () => {
+      const apps = JSON.parse((await alice.tsh(["apps", "ls", "--format=json"])).stdout) as { hosts: string[] }[];
+      return apps.length === 2 && apps.every(({ hosts }) => hosts.length === agents.length);
+    });
+  }
 
   /** A gRPC server without its messages' framing: echoes each piece, with the status in the trailers. */
   async function openGrpc(): Promise<Http2Server> {
@@ -154,7 +157,10 @@ describe("web applications from the command line", () => {
     const own = (event: AuditEvent): boolean => event.user === "alice" && event.app_name === "wiki";
     const start = await audited(cluster, "app.session.start", own);
     expect(start).toMatchObject({ code: "T2007I", app_uri: upstream.uri, server_name: expect.stringMatching(/^apps-[12]$/) });
-    await audited(cluster, "app.session.end", (event) => own(event) && event.code === "T2011I");
+    // A session lasts a minute longer than its last connection, and not longer than its agent.
+    await Promise.all(agents.map(({ service }) => service.stop()));
+    for (const agent of agents) agent.start();
+    await audited(cluster, "app.session.end", (event) => own(event) && event.code === "T2011I" && event.sid === start.sid);
     const lines = (await cluster.admin("audit", "ls", "--format=json", "--event=app.session.chunk")).split("\n").filter(Boolean);
     const chunks = lines.map((line) => JSON.parse(line) as AuditEvent).filter(own);
     const played = await until("the recording of the request", async () => {
@@ -164,6 +170,7 @@ describe("web applications from the command line", () => {
     expect(played).toMatch(/PUT/);
     expect(played).toContain("q=cpu");
     expect(played + lines.join("\n")).not.toContain("geheim");
+    await offered();
   });
 
   test("when one agent is killed under load, the other one serves, and no body is sent twice", async () => {
@@ -187,7 +194,7 @@ describe("web applications from the command line", () => {
     };
     const workers = Array.from({ length: 4 }, work);
     await until("the load runs", () => done.length > 20);
-    await first.service.kill();
+    await agents[0].service.kill();
     const atKill = done.length;
     await until("requests succeed again", () => done.length > atKill + 40);
     isOver = true;

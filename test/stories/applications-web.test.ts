@@ -73,7 +73,12 @@ describe("web applications", () => {
     upstream.seen.splice(0);
   });
 
-  const upgrade = { connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13", "sec-websocket-key": randomBytes(16).toString("base64") };
+  const upgrade = {
+    connection: "Upgrade",
+    upgrade: "websocket",
+    "sec-websocket-version": "13",
+    "sec-websocket-key": randomBytes(16).toString("base64"),
+  };
 
   /** A WebSocket that is open, as the bytes under it. */
   async function openSocket(visitor: Visitor): Promise<Duplex> {

@@ -24,5 +24,5 @@ export async function visitApp({ url, rules, user, password, code }: Visit): Pro
   await page.getByLabel("Code").fill(code);
   await page.keyboard.press("Enter");
   await page.waitForURL(url);
-  return await page.locator("body").innerText();
+  return (await page.locator("body").textContent()) ?? "";
 }
