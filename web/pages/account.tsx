@@ -11,10 +11,12 @@ import { Answer, Page } from "../parts/page.tsx";
 import { type Column, Table } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
 import { browserName } from "../text/browser-name.ts";
+import { PasswordButton } from "./password-button.tsx";
 
 /** The user's own account: roles, logged-in browsers, and the ways out. */
 export function Account() {
   const [isAsked, ask] = useState(false);
+  const [turn, setTurn] = useState(0);
   const { user = "", roles = [], proxy = "", version = "" } = person.value ?? {};
   return (
     <Page
@@ -34,7 +36,7 @@ export function Account() {
       />
       <section>
         <h2>Browsers</h2>
-        <Browsers />
+        <Browsers key={turn} />
         <p class="buttons">
           <button type="button" class="danger" onClick={() => ask(true)}>
             Log out everywhere
@@ -47,7 +49,13 @@ export function Account() {
       </section>
       <section>
         <h2>Password and authenticator</h2>
-        <p>An administrator makes a reset link for you, which sets a new password and a new authenticator. Nobody else sees them.</p>
+        <p class="buttons">
+          <PasswordButton user={user} changed={() => setTurn((before) => before + 1)} />
+        </p>
+        <p>
+          Password or authenticator lost? An administrator makes a reset link for you, which sets a new password and a new authenticator. Nobody else
+          sees them.
+        </p>
       </section>
       {isAsked && (
         <AskFirst

@@ -12,6 +12,7 @@ import {
   useAppSession,
 } from "../app-sessions/find-app-session.ts";
 import { openAppSession } from "../app-sessions/open-app-session.ts";
+import { changePassword } from "../browser-sessions/change-password.ts";
 import { endAllSessions, endSession } from "../browser-sessions/end-sessions.ts";
 import { endedSessions } from "../browser-sessions/find-session.ts";
 import { openSession } from "../browser-sessions/open-session.ts";
@@ -20,7 +21,7 @@ import { signBrowserSsh } from "../certificates/sign-browser-ssh.ts";
 import { actorOf, type Caller, hostOf, type UserCaller } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
 
-type SessionMethods = "createBrowserSession" | "getBrowserSession" | "listBrowserSessions" | "endBrowserSession";
+type SessionMethods = "createBrowserSession" | "getBrowserSession" | "listBrowserSessions" | "endBrowserSession" | "changePassword";
 
 /** Sessions of browsers with our site. */
 export function browserMethods({ context, rateLimit }: Api): Handlers<SessionMethods> {
@@ -44,6 +45,11 @@ export function browserMethods({ context, rateLimit }: Api): Handlers<SessionMet
       await endSession(context, { user, id: id === "" ? inBrowser(caller).session.id : id, actor: actorOf(caller) });
       return { ended: 1 };
     },
+    changePassword: async ({ password, code, newPassword }, caller) => {
+      const { identity, session, address } = inBrowser(caller);
+      rateLimit.take(address, context.now());
+      return { ended: await changePassword(context, { user: identity.name, sessionId: session.id, password, code, newPassword, address }) };
+    },
   };
 }
 
@@ -53,7 +59,7 @@ export function terminalMethods({ context }: Api): Handlers<"signBrowserSsh"> {
     signBrowserSsh: async ({ sshPublicKey, host, login, sessionId, mode }, caller) => {
       const { identity, proxyId, address } = inBrowser(caller);
       if (proxyId === undefined) throw new Error("a browser's call came without its proxy");
-      const target = host === "" ? { kind: "join", sid: sessionId, mode } as const : { kind: "ssh", host, login } as const;
+      const target = host === "" ? ({ kind: "join", sid: sessionId, mode } as const) : ({ kind: "ssh", host, login } as const);
       return { sshCertificate: await signBrowserSsh(context, { identity, proxyId, address, sshPublicKey, target }) };
     },
   };

@@ -117,7 +117,15 @@ function clientAddress(caller: Caller, told: string | null): string | undefined 
 }
 
 /** Methods that record their own refusals, with more facts. */
-const audited: ReadonlySet<MethodName> = new Set<MethodName>(["join", "checkJoin", "login", "getInvite", "acceptInvite", "createBrowserSession"]);
+const audited: ReadonlySet<MethodName> = new Set<MethodName>([
+  "join",
+  "checkJoin",
+  "login",
+  "getInvite",
+  "acceptInvite",
+  "createBrowserSession",
+  "changePassword",
+]);
 
 function callerOrUndefined(callerOf: Api["callerOf"], handler: HandlerContext): Caller | undefined {
   try {

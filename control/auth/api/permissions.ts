@@ -46,6 +46,7 @@ export const permissions = {
   getBrowserSession: { hosts: [], users: "by kind" },
   listBrowserSessions: { hosts: [], users: "by kind" },
   endBrowserSession: { hosts: [], users: "by kind" },
+  changePassword: { hosts: [], users: "by kind" },
   createAppSession: { hosts: [], users: "by kind" },
   signBrowserSsh: { hosts: [], users: "by kind" },
   renewHost: { hosts: ["node", "proxy", "auth"] },

@@ -9,7 +9,7 @@ import { listLocks } from "../access/locks.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { IssuedCertificates } from "../authority/issue-certificates.ts";
 import { loginTtl, userIdentity } from "../certificates/user-identity.ts";
-import { acceptedStep, credentialWrite, newTotpSecret, readCredential, type StoredCredential } from "../users/credentials.ts";
+import { acceptedStep, type Credential, credentialWrite, newTotpSecret, readCredential, type StoredCredential } from "../users/credentials.ts";
 import { findUser, readUserId } from "../users/users.ts";
 import { countFailure, type LoginTry, rememberLogin, throttledError, throttledUntil, waitOf } from "./login-throttle.ts";
 
@@ -41,9 +41,13 @@ export interface Given<T> {
   readonly writes: readonly Write[];
   /** Session in a browser. */
   readonly sid?: string;
+  /** Replaces the password. */
+  readonly password?: Credential["password"];
 }
 
 interface LoginWay extends LoginProof {
+  /** Recorded for the attempt; default `user.login`. */
+  readonly event?: "user.login" | "user.password_change";
   readonly method?: "browser";
   /** 0: the default. */
   readonly ttlSeconds?: number;
@@ -76,7 +80,7 @@ export async function loginWith<T>(context: AuthContext, ask: LoginWay, give: (p
     });
   } catch (thrown) {
     const error = thrown instanceof PlatformError ? thrown.message : "internal error";
-    context.audit.emitRefusal({ event: "user.login", success: false, user: name, error, ...methodOf(ask), "addr.remote": ask.address });
+    context.audit.emitRefusal({ ...eventOf(ask), success: false, user: name, error, "addr.remote": ask.address });
     throw thrown;
   }
 }
@@ -103,16 +107,19 @@ async function prove<T>(context: AuthContext, ask: LoginWay & { readonly name: s
   const lock = findLock(await listLocks(storage), { user: user.metadata.name, userId, roles: user.spec.roles, now });
   if (lock !== undefined) throw lockedError(lock);
   const identity = await userIdentity(context, user, { userId, ttlSeconds, most: loginTtl, address });
-  const { result, writes, sid } = await give({ identity, userId, now });
-  const spent = { ...stored, credential: { ...stored.credential, totp: { secret: totp.secret, last_step: step } } };
+  const { result, writes, sid, password: changed = password } = await give({ identity, userId, now });
+  const credential = { ...stored.credential, ...(changed !== undefined && { password: changed }), totp: { secret: totp.secret, last_step: step } };
+  const spent = { ...stored, credential };
   await spendCode(context, ask, { spent, writes });
-  const session = sid === undefined ? {} : { sid };
-  context.audit.emit({ event: "user.login", success: true, user: name, ...methodOf(ask), ...session, "addr.remote": ask.address });
+  context.audit.emit({ ...eventOf(ask, sid), success: true, user: name, "addr.remote": ask.address });
   return result;
 }
 
-function methodOf({ method }: LoginWay): Pick<LoginWay, "method"> {
-  return method === undefined ? {} : { method };
+type LoginEvent = { readonly event: "user.password_change" } | ({ readonly event: "user.login"; readonly sid?: string } & Pick<LoginWay, "method">);
+
+function eventOf({ event = "user.login", method }: LoginWay, sid?: string): LoginEvent {
+  if (event === "user.password_change") return { event };
+  return { event, ...(method !== undefined && { method }), ...(sid !== undefined && { sid }) };
 }
 
 function wrongError(locked: Date | undefined): PlatformError {

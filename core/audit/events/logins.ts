@@ -4,6 +4,8 @@ import { auditEvents, change, outcome, short, text } from "../event-spec.ts";
 export const loginEvents = auditEvents({
   /** `method` and `sid` only of a login in a browser. */
   "user.login": { code: ["T1000I", "T1000W"], fields: { ...outcome, user: short, method: z.enum(["browser"]).optional(), sid: short.optional() } },
+  /** `user` changed the own password. */
+  "user.password_change": { code: ["T1014I", "T1014W"], fields: { ...outcome, user: short } },
   /** `user` ended a session of `name` in a browser. */
   "browser_session.end": { code: "T1012I", fields: { ...change, sid: short } },
   "user.locked": { code: "T1010W", fields: { user: short, locked_until: short } },

@@ -1,0 +1,93 @@
+import { useState } from "preact/hooks";
+import { call } from "../api/request.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { formText } from "../parts/form-text.ts";
+import { notify, sentenceOf } from "../parts/notice.tsx";
+import { countText } from "../text/size.ts";
+
+/** Changes the user's own password. `changed` is called once other sessions have ended with it. */
+export function PasswordButton({ user, changed }: { readonly user: string; readonly changed: () => void }) {
+  const [isOpen, setOpen] = useState(false);
+  const close = (): void => setOpen(false);
+  return (
+    <>
+      <button type="button" onClick={() => setOpen(true)}>
+        Change password…
+      </button>
+      {isOpen && (
+        <Dialog title="Change password" close={close}>
+          <PasswordForm
+            user={user}
+            close={close}
+            done={(ended) => {
+              notify(`Your password has been changed.${ended === 0 ? "" : ` Logged out: ${countText(ended, "other browser")}.`}`);
+              close();
+              changed();
+            }}
+          />
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+interface PasswordFormFacts {
+  readonly user: string;
+  readonly close: () => void;
+  readonly done: (ended: number) => void;
+}
+
+function PasswordForm({ user, close, done }: PasswordFormFacts) {
+  const [failure, setFailure] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const [password, wanted, repeat] = ["password", "new", "repeat"].map((name) => formText(form, name));
+    if (wanted !== repeat) return setFailure("The two new passwords differ.");
+    setBusy(true);
+    try {
+      const code = formText(form, "code").replaceAll(" ", "");
+      const { ended } = await call<{ ended: number }>("/password", { method: "PUT", body: { password, code, new_password: wanted } });
+      done(ended);
+    } catch (thrown) {
+      setFailure(sentenceOf(thrown));
+      setBusy(false);
+    }
+  };
+  return (
+    <form class="login" onSubmit={(event) => void submit(event)}>
+      {failure !== undefined && (
+        <p class="problem" role="alert">
+          {failure}
+        </p>
+      )}
+      <input name="user" type="hidden" autocomplete="username" value={user} />
+      <label>
+        Old password
+        <input name="password" type="password" autocomplete="current-password" required maxLength={128} />
+      </label>
+      <label>
+        New password <span class="quiet">12 to 128 characters</span>
+        <input name="new" type="password" autocomplete="new-password" required minLength={12} maxLength={128} />
+      </label>
+      <label>
+        New password again
+        <input name="repeat" type="password" autocomplete="new-password" required minLength={12} maxLength={128} />
+      </label>
+      <label>
+        Code <span class="quiet">from your authenticator app</span>
+        <input name="code" inputMode="numeric" autocomplete="one-time-code" pattern="[0-9 ]*" required maxLength={16} />
+      </label>
+      <p class="quiet">All other browsers in which you are logged in are logged out.</p>
+      <p class="buttons">
+        <button type="button" onClick={close}>
+          Cancel
+        </button>
+        <button type="submit" class="primary" disabled={isBusy}>
+          Change password
+        </button>
+      </p>
+    </form>
+  );
+}
