@@ -68,6 +68,10 @@ export const upgradePlanSchema = z.object({
   staged: z.boolean(),
   /** When the next maintenance window begins and ends; omitted if there is none. */
   window: z.object({ start: z.string(), stop: z.string() }).optional(),
+  /** The windows after now, that one first; omitted from a brief plan. */
+  windows: z.array(z.object({ start: z.string(), stop: z.string(), frozen: z.string().optional() })).optional(),
+  /** The freezes that are not over, by their beginning; omitted if there are none. */
+  freezes: z.array(z.object({ from: z.string(), until: z.string(), reason: z.string().optional() })).optional(),
   channels: z.array(channelStateSchema),
   /** Problems with channels, a sentence each; omitted if there are none. */
   warnings: z.array(z.string()).optional(),

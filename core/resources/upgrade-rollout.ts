@@ -61,6 +61,17 @@ export function freezeAt(freezes: readonly Freeze[], now: number): (Freeze & { r
   return holding.sort((a, b) => b.until - a.until)[0];
 }
 
+/** The freezes that are not over, by their beginning, ms. */
+export function freezesAfter(
+  freezes: readonly Freeze[],
+  now: number,
+): readonly { readonly from: number; readonly until: number; readonly reason: string | undefined }[] {
+  return freezes
+    .map(({ from, to, reason }) => ({ from: startOf(from), until: endOf(to), reason }))
+    .filter(({ until }) => now < until)
+    .sort((a, b) => a.from - b.from);
+}
+
 function startOf(text: string): number {
   // A time without an offset would mean another moment on every machine.
   const whole = date.test(text) || z.iso.datetime({ offset: true }).safeParse(text).success;

@@ -12,6 +12,7 @@ import { place, setQuery } from "../router/location.ts";
 import { ChannelCard } from "./channel-card.tsx";
 import { OnlyDocument } from "./only-document.tsx";
 import { VersionPicture } from "./version-picture.tsx";
+import { Windows } from "./windows.tsx";
 
 const refreshMs = 15_000;
 
@@ -78,7 +79,7 @@ function PlanFor({ version }: { readonly version: string }) {
 }
 
 function Plan({ plan, reload }: { readonly plan: UpgradePlan; readonly reload: () => void }) {
-  const { hosts = [], channels, warnings = [], window } = plan;
+  const { hosts = [], channels, warnings = [], window, windows = [], freezes = [] } = plan;
   return (
     <>
       {warnings.map((warning) => (
@@ -87,15 +88,11 @@ function Plan({ plan, reload }: { readonly plan: UpgradePlan; readonly reload: (
         </p>
       ))}
       {hosts.length > 0 && <VersionPicture versions={hosts.map(({ current }) => current)} />}
-      <p>
-        {window === undefined ? (
-          "There is not a maintenance window: hosts take critical versions only."
-        ) : (
-          <>
-            Next maintenance window: <TimeText at={window.start} /> to <TimeText at={window.stop} />.
-          </>
-        )}
-      </p>
+      {window === undefined ? (
+        <p>There is not a maintenance window: hosts take critical versions only.</p>
+      ) : (
+        <Windows windows={windows} freezes={freezes} />
+      )}
       {channels.length === 0 && <Empty title="No channel names a version" />}
       <div class="cards">
         {channels.map((channel) => (

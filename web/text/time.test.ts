@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { lengthText, localTime, readTime, relativeTime, shortTime, utcTime } from "./time.ts";
+import { lengthText, localTime, readTime, relativeTime, shortTime, spanText, utcTime } from "./time.ts";
 
 const now = new Date("2026-11-23T13:05:09.500Z");
 const before = (seconds: number): Date => new Date(now.getTime() - seconds * 1000);
@@ -38,6 +38,15 @@ test.for([
   [3_723_400, "1:02:03"],
 ] as const)("%d ms is %s", ([ms, text]) => {
   expect(lengthText(ms)).toBe(text);
+});
+
+test.for([
+  ["UTC", "Mon 2026-11-23 23:00–2026-11-24 00:00"],
+  ["Europe/Berlin", "Tue 2026-11-24 00:00–01:00"],
+  ["America/New_York", "Mon 2026-11-23 18:00–19:00"],
+  ["Asia/Kolkata", "Tue 2026-11-24 04:30–05:30"],
+] as const)("a window in %s is %s", ([zone, text]) => {
+  expect(spanText({ start: new Date("2026-11-23T23:00:00Z"), stop: new Date("2026-11-24T00:00:00Z") }, zone)).toBe(text);
 });
 
 test("a text that is not a time is none", () => {

@@ -43,6 +43,14 @@ export function utcTime(time: Date): string {
   return `${time.toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
 
+/** A window of time in a zone, as short as it can be: `Tue 2026-11-24 03:00–04:00`. Pure. */
+export function spanText({ start, stop }: { readonly start: Date; readonly stop: Date }, zone?: string): string {
+  const weekday = new Intl.DateTimeFormat("en-GB", { weekday: "short", timeZone: zone }).format(start);
+  const [from, to] = [localTime(start, zone), localTime(stop, zone)].map((text) => text.slice(0, 16));
+  const end = from?.slice(0, 10) === to?.slice(0, 10) ? to?.slice(11) : to;
+  return `${weekday} ${from}–${end}`;
+}
+
 /** A length of time: `1:02:03`, `2:03`. Pure. */
 export function lengthText(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));

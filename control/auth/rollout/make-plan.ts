@@ -1,5 +1,5 @@
 import type { ChannelPlan, GroupPlan, HostPlan, UpgradePlan } from "../../../core/resources/upgrade-plan.ts";
-import { freezeAt, type UpgradeRollout } from "../../../core/resources/upgrade-rollout.ts";
+import { freezeAt, freezesAfter, type UpgradeRollout } from "../../../core/resources/upgrade-rollout.ts";
 import { findHold } from "./find-target.ts";
 import { type NextChance, type PlannedChannel, planHost, planTimes } from "./plan-host.ts";
 import { groupOf, isLeftOut, type RolloutHost } from "./rollout-host.ts";
@@ -30,15 +30,36 @@ export interface PlanFacts {
 /** The data of `tctl upgrades plan` and `status`. Pure. */
 export function makePlan({ channels, spec, window, now, brief, warnings }: PlanFacts): UpgradePlan {
   const next = window(now);
+  const freezes = freezesAfter(spec?.freezes ?? [], now);
   const hosts = brief ? undefined : channels.flatMap((one) => planHosts(one, { spec, window, now }));
   return {
     at: time(now),
     staged: spec !== undefined,
     ...(next !== undefined && { window: { start: time(next.start), stop: time(next.stop) } }),
+    ...(!brief && next !== undefined && { windows: comingWindows({ spec, window, now }) }),
+    ...(freezes.length > 0 && {
+      freezes: freezes.map(({ from, until, reason }) => ({ from: time(from), until: time(until), ...(reason !== undefined && { reason }) })),
+    }),
     channels: channels.map((one) => planChannel(one, spec, now)),
     ...(warnings.length > 0 && { warnings: [...warnings] }),
     ...(hosts !== undefined && { hosts }),
   };
+}
+
+/** Number of windows that a plan names. */
+const windowsShown = 7;
+
+/** The next windows; one that begins in a freeze says why nothing happens in it. */
+function comingWindows({ spec, window, now }: Pick<PlanFacts, "spec" | "window" | "now">): NonNullable<UpgradePlan["windows"]> {
+  const windows: NonNullable<UpgradePlan["windows"]> = [];
+  let found = window(now);
+  while (found !== undefined && windows.length < windowsShown) {
+    const { start, stop } = found;
+    const freeze = freezeAt(spec?.freezes ?? [], Math.max(start, now));
+    windows.push({ start: time(start), stop: time(stop), ...(freeze !== undefined && { frozen: freeze.reason ?? "frozen" }) });
+    found = window(stop);
+  }
+  return windows;
 }
 
 function planHosts(

@@ -67,7 +67,8 @@ test("without an upgrade_rollout every host gets its channel's version, in its w
   expect(await web.ask("none")).toBe("none");
   expect(await plan(t)).toMatchObject({ staged: false, hosts: [{ verdict: "stays", why: expect.stringContaining("cluster_maintenance_config") }] });
   await put(t, windowLater(t));
-  const { hosts, window: next } = await plan(t);
+  const { hosts, window: next, windows } = await plan(t);
+  expect([windows?.length, windows?.[0]]).toEqual([7, next]);
   expect(hosts).toMatchObject([{ hostname: "web1", verdict: "goes", current: "1.0.0", target: "1.1.0", sessions: 2, when: next?.start }]);
 });
 
