@@ -9,8 +9,10 @@ import { Explain } from "./pages/explain.tsx";
 import { Hosts } from "./pages/hosts.tsx";
 import { Inventory } from "./pages/inventory.tsx";
 import { locks, roles, tokens, users } from "./pages/kinds.tsx";
+import { RecordingPage, recordingPath } from "./pages/recording.tsx";
 import { Recordings } from "./pages/recordings.tsx";
 import { Sessions } from "./pages/sessions.tsx";
+import { TerminalDocument } from "./pages/terminal.tsx";
 import { Updates } from "./pages/updates.tsx";
 
 /** A page of the Web UI. */
@@ -20,6 +22,8 @@ export interface PageRoute {
   readonly title: string;
   readonly group: "Access" | "Activity" | "Fleet" | "Administration" | "You";
   readonly page: ComponentType;
+  /** A page about one thing: a list leads to it, and the navigation does not name it. */
+  readonly isInside?: boolean;
   /** Whether the user may see anything there; left out: everybody may. */
   readonly isShown?: () => boolean;
 }
@@ -27,10 +31,12 @@ export interface PageRoute {
 /** All pages, in the order of the navigation. The first one is where a login leads. */
 export const pageRoutes: readonly PageRoute[] = [
   { path: "/hosts", title: "Hosts", group: "Access", page: Hosts },
+  { path: "/terminal", title: "Terminal", group: "Access", page: TerminalDocument, isInside: true },
   { path: "/apps", title: "Applications", group: "Access", page: Applications },
   { path: "/databases", title: "Databases", group: "Access", page: Databases },
   { path: "/sessions", title: "Sessions", group: "Activity", page: Sessions },
   { path: "/recordings", title: "Recordings", group: "Activity", page: Recordings, isShown: () => can("session", "list") },
+  { path: recordingPath, title: "Recording", group: "Activity", page: RecordingPage, isInside: true },
   { path: "/audit", title: "Audit log", group: "Activity", page: Audit, isShown: () => can("event", "list") },
   { path: "/inventory", title: "Inventory", group: "Fleet", page: Inventory, isShown: () => can("node", "list") },
   { path: "/updates", title: "Updates", group: "Fleet", page: Updates, isShown: () => can("upgrade_rollout", "read") },
@@ -51,4 +57,9 @@ export const pageRoutes: readonly PageRoute[] = [
 /** The pages that this user sees. */
 export function shownRoutes(): readonly PageRoute[] {
   return pageRoutes.filter(({ isShown }) => isShown === undefined || isShown());
+}
+
+/** Those that the navigation names. */
+export function namedRoutes(): readonly PageRoute[] {
+  return shownRoutes().filter(({ isInside = false }) => !isInside);
 }

@@ -7,7 +7,7 @@ import { Notices } from "./parts/notice.tsx";
 import { Empty, Page } from "./parts/page.tsx";
 import { hrefOf, place } from "./router/location.ts";
 import { matchRoute } from "./router/match-route.ts";
-import { type PageRoute, shownRoutes } from "./routes.tsx";
+import { namedRoutes, type PageRoute, shownRoutes } from "./routes.tsx";
 
 /** Everything around a page: navigation, command palette, notices, and the login when the session has ended. */
 export function Shell() {
@@ -32,7 +32,7 @@ export function Shell() {
         </a>
       </header>
       <div class="middle">
-        <Navigation routes={shown} current={route} isOpen={isMenuOpen} close={() => setMenuOpen(false)} />
+        <Navigation routes={namedRoutes()} current={route} isOpen={isMenuOpen} close={() => setMenuOpen(false)} />
         <main id="content" tabIndex={-1}>
           <Content key={route?.path} />
         </main>

@@ -57,7 +57,7 @@ export async function call<T>(path: string, options: CallOptions = {}): Promise<
 }
 
 /** The error in an answer. One about the session shows the login. */
-async function errorOf(answer: Response): Promise<CallError> {
+export async function errorOf(answer: Response): Promise<CallError> {
   const body = (await answer.json().catch(() => undefined)) as { error?: { code?: string; message?: string; hint?: string } } | undefined;
   const { code = "internal", message = `the proxy answered ${answer.status}`, hint } = body?.error ?? {};
   if (code === "unauthenticated" && bearer.value !== undefined) isLoggedOut.value = true;

@@ -10,6 +10,8 @@ import { Empty } from "../parts/page.tsx";
 import { StateText } from "../parts/state-text.tsx";
 import type { Column } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
+import { hrefOf } from "../router/location.ts";
+import { recordedPlace } from "../text/recorded-place.ts";
 import { sizeText } from "../text/size.ts";
 import { lengthText } from "../text/time.ts";
 
@@ -29,7 +31,7 @@ export function Recordings() {
         loaded={loaded}
         columns={columnsOf(show)}
         keyOf={({ sid }) => sid}
-        textOf={(one) => `${one.sid} ${one.user} ${placeOf(one)} ${one.state}`}
+        textOf={(one) => `${one.sid} ${one.user} ${recordedPlace(one)} ${one.state}`}
         order={{ id: "started", down: true }}
         empty={
           <Empty title="Nothing has been recorded yet">
@@ -47,11 +49,11 @@ function columnsOf(show: (recording: Recording) => void): readonly Column<Record
     {
       id: "where",
       title: "Where",
-      by: placeOf,
+      by: recordedPlace,
       share: 3,
       cell: (recording) => (
         <button type="button" class="link" onClick={() => show(recording)}>
-          {placeOf(recording)}
+          {recordedPlace(recording)}
         </button>
       ),
     },
@@ -67,11 +69,6 @@ function lengthOf({ started, ended }: Recording): number {
   return ended === undefined ? 0 : Date.parse(ended) - Date.parse(started);
 }
 
-/** `root@web-1`; for other services the resource. */
-function placeOf({ kind, login = "", server_name: host, resource = host }: Recording): string {
-  return kind === undefined ? `${login}@${host}` : `${kind}/${resource}`;
-}
-
 function RecordingState({ state }: Pick<Recording, "state">) {
   return <StateText tone={state === "complete" ? "good" : state === "running" ? "idle" : "warn"}>{state}</StateText>;
 }
@@ -79,7 +76,7 @@ function RecordingState({ state }: Pick<Recording, "state">) {
 function RecordingDialog({ recording, close }: { readonly recording: Recording; readonly close: () => void }) {
   const { sid, user, started, ended, bytes, state, server_name: host } = recording;
   return (
-    <Dialog title={placeOf(recording)} close={close}>
+    <Dialog title={recordedPlace(recording)} close={close}>
       <Facts
         of={[
           ["User", user],
@@ -92,6 +89,11 @@ function RecordingDialog({ recording, close }: { readonly recording: Recording; 
         ]}
       />
       <h3>Play</h3>
+      <p>
+        <a class="button primary" href={hrefOf(`/recordings/${sid}`)}>
+          Play here
+        </a>
+      </p>
       <CommandLine line={`tsh play ${sid}`} />
     </Dialog>
   );

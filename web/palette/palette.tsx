@@ -7,7 +7,7 @@ import { can } from "../api/session.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { notifyError } from "../parts/notice.tsx";
 import { navigate } from "../router/location.ts";
-import { shownRoutes } from "../routes.tsx";
+import { namedRoutes } from "../routes.tsx";
 import { launchPath } from "../text/launch-path.ts";
 import { type PaletteEntry, rankEntries } from "./rank-entries.ts";
 
@@ -96,7 +96,7 @@ function Chooser({ close }: { readonly close: () => void }) {
 
 /** Pages at once; hosts, applications, databases and users as they come. */
 function useEntries(): readonly PaletteEntry[] {
-  const [entries, setEntries] = useState<readonly PaletteEntry[]>(() => shownRoutes().map(({ title, path }) => ({ title, kind: "page", path })));
+  const [entries, setEntries] = useState<readonly PaletteEntry[]>(() => namedRoutes().map(({ title, path }) => ({ title, kind: "page", path })));
   useEffect(() => {
     const stop = new AbortController();
     const { signal } = stop;

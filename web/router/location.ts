@@ -26,6 +26,11 @@ export function hrefOf(path: string): string {
 
 /** Goes to a place; `replace`: without a step in the browser's history. */
 export function navigate(path: string, { replace = false }: { readonly replace?: boolean } = {}): void {
+  const { pathname } = new URL(hrefOf(path), location.href);
+  if (pathname !== location.pathname && (hasTerminal(pathname) || hasTerminal(location.pathname))) {
+    location.assign(hrefOf(path));
+    return;
+  }
   if (replace) history.replaceState(undefined, "", hrefOf(path));
   else history.pushState(undefined, "", hrefOf(path));
   place.value = read();
@@ -46,6 +51,11 @@ function isApart(path: string): boolean {
   return path.startsWith(`${base}/invite/`) || path.startsWith(`${base}/launch/`);
 }
 
+/** Whether a page shows a terminal: its document has a policy of its own (control/proxy/web-api/ui), so it is loaded, and left, as a document. */
+export function hasTerminal(path: string): boolean {
+  return /^\/web\/(?:terminal|recordings\/[^/]+)\/?$/.test(path);
+}
+
 /** Follows clicks on links within the Web UI without loading the page again, and the browser's history. */
 export function followLinks(): void {
   addEventListener("popstate", () => {
@@ -56,6 +66,7 @@ export function followLinks(): void {
     const link = event.target instanceof Element ? event.target.closest("a") : null;
     if (link === null || link.target !== "" || link.hasAttribute("download") || link.origin !== location.origin) return;
     if (!link.pathname.startsWith(`${base}/`) || isApart(link.pathname)) return;
+    if (hasTerminal(link.pathname) || hasTerminal(location.pathname)) return;
     event.preventDefault();
     navigate(`${link.pathname.slice(base.length)}${link.search}`);
   });

@@ -16,13 +16,17 @@ export function uiRoutes(app: FastifyInstance, { archive }: { archive(): Promise
       });
     return reading;
   };
-  const page = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const index = (await files()).get("index.html");
-    if (index === undefined) throw new Error("the archive of the Web UI has no page");
-    return await send(request, reply.headers(pageHeaders), index);
-  };
-  app.get("/web", page);
-  app.get("/web/*", page);
+  const pageWith =
+    (headers: Readonly<Record<string, string>>) =>
+    async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+      const index = (await files()).get("index.html");
+      if (index === undefined) throw new Error("the archive of the Web UI has no page");
+      return await send(request, reply.headers(headers), index);
+    };
+  app.get("/web", pageWith(pageHeaders("'self'")));
+  app.get("/web/*", pageWith(pageHeaders("'self'")));
+  // The terminal makes elements of style for its colours and its font. web/router/location.ts loads these documents by themselves.
+  for (const path of ["/web/terminal", "/web/recordings/:sid"]) app.get(path, pageWith(pageHeaders("'self' 'unsafe-inline'")));
   app.get<{ Params: { name: string } }>("/web/assets/:name", async (request, reply) => {
     const file = (await files()).get(request.params.name);
     if (file === undefined || request.params.name === "index.html") throw new PlatformError("not_found", "not found", { hint: "reload the page" });
@@ -34,13 +38,17 @@ export function uiRoutes(app: FastifyInstance, { archive }: { archive(): Promise
 /** No page of another site may have a part of ours, and none of ours may reach into another. */
 const assetHeaders = { "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin" };
 
-/** Only our own files run and style the page, nothing in it can make code out of text, and it talks to this proxy alone. */
-const pageHeaders = {
+/**
+ * Only our own files run the page, nothing in it can make code out of text, and it talks to this proxy alone. `styleElements`: from where its elements of style
+ * may come.
+ */
+const pageHeaders = (styleElements: string): Readonly<Record<string, string>> => ({
   ...assetHeaders,
   "Content-Security-Policy": [
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
+    ...(styleElements === "'self'" ? [] : [`style-src-elem ${styleElements}`]),
     "img-src 'self' data:",
     "connect-src 'self'",
     "form-action 'self'",
@@ -52,7 +60,7 @@ const pageHeaders = {
   "Permissions-Policy": "publickey-credentials-get=(self), clipboard-read=(self), clipboard-write=(self), camera=(), microphone=(), geolocation=()",
   // The page names its files: it is asked for each time, and answered with 304 while it is the same.
   "Cache-Control": "no-cache",
-};
+});
 
 async function send(request: FastifyRequest, reply: FastifyReply, { type, etag, brotli, gzip }: UiFile): Promise<FastifyReply> {
   reply.headers({ ETag: etag, Vary: "Accept-Encoding" });
