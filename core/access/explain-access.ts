@@ -2,7 +2,7 @@ import { PlatformError } from "../errors/platform-error.ts";
 import type { UserIdentity } from "../identity/identity.ts";
 import { type Lock, removedUserId } from "../resources/lock.ts";
 import type { Role } from "../resources/role.ts";
-import type { User } from "../resources/user.ts";
+import type { Traits, User } from "../resources/user.ts";
 import { isServed, type ServedAsk, type SshAsk } from "./ask.ts";
 import { authorize } from "./authorize.ts";
 
@@ -69,8 +69,12 @@ function sayOf(facts: ExplainFacts, { name, role }: { readonly name: string; rea
   return refused === undefined ? { role: name, says: "allows" } : { role: name, says: "nothing", why: refused };
 }
 
-/** Why these roles do not allow it; undefined when they do. */
-function refusalBy({ user, ask, locks, now }: ExplainFacts, roles: readonly Role[], held: readonly string[] = user.spec.roles): string | undefined {
+/** Why these roles do not allow it to a user who logs in now and holds them; undefined when they do. Pure. */
+export function refusalBy(
+  { user, ask, locks, now }: Omit<ExplainFacts, "roles">,
+  roles: readonly Role[],
+  held: readonly string[] = user.spec.roles,
+): string | undefined {
   try {
     authorize({ identity: identityOf(user, held, now), roles, ask, locks, clientIp: anywhere, now });
     return undefined;
@@ -81,9 +85,13 @@ function refusalBy({ user, ask, locks, now }: ExplainFacts, roles: readonly Role
 }
 
 function identityOf({ metadata, spec }: ExplainFacts["user"], roles: readonly string[], now: Date): UserIdentity {
-  const traits = Object.fromEntries(Object.entries(spec.traits ?? {}).flatMap(([name, values]) => (values === undefined ? [] : [[name, values]])));
   const validBefore = new Date(now.getTime() + 60_000);
-  return { kind: "user", name: metadata.name, roles, traits, principals: {}, cluster: "", sourceIp: anywhere, validBefore };
+  return { kind: "user", name: metadata.name, roles, traits: traitsOf({ spec }), principals: {}, cluster: "", sourceIp: anywhere, validBefore };
+}
+
+/** The traits that a user's login would have. Pure. */
+export function traitsOf({ spec }: Pick<User, "spec">): Traits {
+  return Object.fromEntries(Object.entries(spec.traits ?? {}).flatMap(([name, values]) => (values === undefined ? [] : [[name, values]])));
 }
 
 /** `log in as root on web-1`, `reach orders as reader`. */

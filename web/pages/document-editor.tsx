@@ -1,3 +1,4 @@
+import type { ComponentType } from "preact";
 import { useId, useState } from "preact/hooks";
 import { useLoaded } from "../api/load.ts";
 import { CallError, call } from "../api/request.ts";
@@ -13,12 +14,22 @@ export interface DocumentEditorFacts {
   readonly name?: string;
   /** YAML that a new one begins with. */
   readonly example?: string | undefined;
+  /** Shown beside the text. */
+  readonly beside?: ComponentType<BesideFacts> | undefined;
   readonly close: () => void;
   readonly saved: () => void;
 }
 
+/** The text that is edited, for what stands beside it. */
+export interface BesideFacts {
+  readonly yaml: string;
+  readonly change: (yaml: string) => void;
+  /** While true the text is not what is meant, and cannot be saved. */
+  readonly hold: (isHeld: boolean) => void;
+}
+
 /** One resource as YAML. A change that another admin made meanwhile is reported, not overwritten: the text carries the revision. */
-export function DocumentEditor({ kind, noun, name, example = "", close, saved }: DocumentEditorFacts) {
+export function DocumentEditor({ kind, noun, name, example = "", beside, close, saved }: DocumentEditorFacts) {
   const path = `/documents/${kind}/${encodeURIComponent(name ?? "")}`;
   const loaded = useLoaded(`${kind}/${name ?? ""}`, async (signal) =>
     name === undefined ? example : (await call<{ yaml: string }>(path, { signal })).yaml,
@@ -26,7 +37,7 @@ export function DocumentEditor({ kind, noun, name, example = "", close, saved }:
   return (
     <Dialog title={name === undefined ? `New ${noun}` : name} close={close} wide>
       <Answer of={loaded}>
-        {(yaml) => <Editor key={yaml} kind={kind} name={name} yaml={yaml} reload={loaded.reload} close={close} saved={saved} />}
+        {(yaml) => <Editor key={yaml} kind={kind} name={name} yaml={yaml} beside={beside} reload={loaded.reload} close={close} saved={saved} />}
       </Answer>
     </Dialog>
   );
@@ -36,15 +47,17 @@ interface EditorFacts {
   readonly kind: string;
   readonly name: string | undefined;
   readonly yaml: string;
+  readonly beside: DocumentEditorFacts["beside"];
   readonly reload: () => void;
   readonly close: () => void;
   readonly saved: () => void;
 }
 
-function Editor({ kind, name, yaml, reload, close, saved }: EditorFacts) {
+function Editor({ kind, name, yaml, beside: Beside, reload, close, saved }: EditorFacts) {
   const id = useId();
   const [text, setText] = useState(yaml);
   const [failure, setFailure] = useState<Error>();
+  const [isHeld, hold] = useState(false);
   const mayChange = can(kind, name === undefined ? "create" : "update");
   const save = async (): Promise<void> => {
     try {
@@ -57,17 +70,22 @@ function Editor({ kind, name, yaml, reload, close, saved }: EditorFacts) {
   };
   return (
     <>
-      <label class="hidden" for={id}>
-        Document in YAML
-      </label>
-      <textarea
-        id={id}
-        class="code document"
-        spellcheck={false}
-        readOnly={!mayChange}
-        value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
-      />
+      <div class={Beside === undefined ? "" : "beside"}>
+        <div>
+          <label class="hidden" for={id}>
+            Document in YAML
+          </label>
+          <textarea
+            id={id}
+            class="code document"
+            spellcheck={false}
+            readOnly={!mayChange}
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+        </div>
+        {Beside !== undefined && <Beside yaml={text} change={setText} hold={hold} />}
+      </div>
       {failure !== undefined && (
         <div class="problem" role="alert">
           <span>{sentenceOf(failure)}</span>
@@ -83,7 +101,7 @@ function Editor({ kind, name, yaml, reload, close, saved }: EditorFacts) {
           Close
         </button>
         {mayChange && (
-          <button type="button" class="primary" disabled={text === yaml && name !== undefined} onClick={() => void save()}>
+          <button type="button" class="primary" disabled={isHeld || (text === yaml && name !== undefined)} onClick={() => void save()}>
             Save
           </button>
         )}

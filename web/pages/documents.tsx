@@ -16,7 +16,7 @@ type Open = { readonly edit: string } | { readonly remove: string } | "new" | un
 
 /** The resources of one kind, to look at, make, change and remove as the user's rules allow. */
 export function Documents({ of }: { readonly of: KindFacts }) {
-  const { kind, title, noun, cells, example, empty, more: More } = of;
+  const { kind, title, noun, cells, example, beside, empty, more: More } = of;
   const loaded = useLoaded(kind, async (signal) => (await call<{ resources: readonly AnyResource[] }>(`/resources/${kind}`, { signal })).resources);
   const [open, setOpen] = useState<Open>();
   const close = (): void => setOpen(undefined);
@@ -56,8 +56,10 @@ export function Documents({ of }: { readonly of: KindFacts }) {
         }
         empty={<Empty title={`There are not any ${noun}s yet`}>{empty}</Empty>}
       />
-      {open === "new" && <DocumentEditor kind={kind} noun={noun} example={example} close={close} saved={saved} />}
-      {typeof open === "object" && "edit" in open && <DocumentEditor kind={kind} noun={noun} name={open.edit} close={close} saved={saved} />}
+      {open === "new" && <DocumentEditor kind={kind} noun={noun} example={example} beside={beside} close={close} saved={saved} />}
+      {typeof open === "object" && "edit" in open && (
+        <DocumentEditor kind={kind} noun={noun} name={open.edit} beside={beside} close={close} saved={saved} />
+      )}
       {typeof open === "object" && "remove" in open && <Removal kind={kind} noun={noun} name={open.remove} close={close} removed={saved} />}
     </>
   );

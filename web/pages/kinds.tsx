@@ -2,7 +2,9 @@ import type { ComponentChildren, ComponentType } from "preact";
 import type { AnyResource } from "../../core/api/web/documents.ts";
 import type { Column } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
+import type { BesideFacts } from "./document-editor.tsx";
 import { InviteButton } from "./invite-button.tsx";
+import { RoleForm } from "./role-form.tsx";
 import { TokenButton } from "./token-button.tsx";
 
 /** How the resources of one kind are shown. */
@@ -16,6 +18,8 @@ export interface KindFacts {
   readonly example?: string;
   /** Another way to make one. */
   readonly more?: ComponentType<{ readonly reload: () => void }>;
+  /** Shown beside the text of one. */
+  readonly beside?: ComponentType<BesideFacts>;
   /** What to do first. */
   readonly empty: ComponentChildren;
 }
@@ -54,6 +58,7 @@ export const roles: KindFacts = {
   title: "Roles",
   noun: "role",
   cells: [description],
+  beside: RoleForm,
   example:
     "kind: role\nversion: v7\nmetadata:\n  name: web-admins\n  description: Web servers, as root\nspec:\n  allow:\n    logins: [root]\n    node_labels:\n      team: web\n",
   empty: <p>A role says which hosts, applications and databases its users reach, and what else they may do.</p>,

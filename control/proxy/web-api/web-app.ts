@@ -35,6 +35,7 @@ import { personRoute } from "./routes/person-route.ts";
 import { placeRoutes } from "./routes/place-routes.ts";
 import { recordingRoutes } from "./routes/recording-routes.ts";
 import { resourceRoutes } from "./routes/resource-routes.ts";
+import { rolePreviewRoute } from "./routes/role-preview-route.ts";
 import { sessionRoutes } from "./session-routes.ts";
 import { terminalPath, terminalRoute } from "./terminal/terminal-route.ts";
 import { uiArchive } from "./ui/ui-archive.ts";
@@ -133,6 +134,7 @@ function apiRoutes(api: Api, services: WebServices): void {
   documentRoutes(api);
   enrolRoutes(api, services);
   accessRoute(api, services);
+  rolePreviewRoute(api, services);
 }
 
 /** By path: what takes requests to become WebSockets. */

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { serviceNames } from "../../kinds/service-kinds.ts";
+import { roleSchema } from "../../resources/role.ts";
 
 /** Whether a user may have an access, and what each role of the user says about it. */
 export const explanationSchema = z.object({
@@ -16,3 +18,35 @@ export const explanationSchema = z.object({
   ),
 });
 export type AccessExplanation = z.infer<typeof explanationSchema>;
+
+/** A role that is not stored yet: as YAML, or as JSON. */
+export const rolePreviewAskSchema = z.strictObject({
+  yaml: z.string().max(200_000).optional(),
+  role: roleSchema.optional(),
+  /** Users who would get the role besides those that have it. */
+  users: z.array(z.string().min(1).max(64)).max(20).default([]),
+});
+
+/** What would change if a role were stored. */
+export const rolePreviewSchema = z.object({
+  /** The role in both forms. */
+  role: roleSchema,
+  yaml: z.string(),
+  /** Numbers of users and resources that were compared. */
+  users: z.int(),
+  resources: z.int(),
+  /** There are more users, resources or changes than are compared and shown. */
+  is_partial: z.boolean(),
+  changes: z.array(
+    z.object({
+      user: z.string(),
+      /** `rule`: what the user may do with documents of the kind `name`. */
+      kind: z.enum([...serviceNames, "rule"]),
+      name: z.string(),
+      change: z.enum(["gained", "lost"]),
+      /** Logins, database users or verbs; `*` is any. Empty for an application. */
+      as: z.array(z.string()),
+    }),
+  ),
+});
+export type RolePreview = z.infer<typeof rolePreviewSchema>;

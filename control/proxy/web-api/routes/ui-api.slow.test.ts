@@ -123,6 +123,54 @@ test("an access is explained as it is decided", async () => {
   }
 });
 
+describe("the preview of a role", () => {
+  const yaml = (logins: string) =>
+    `kind: role\nversion: v7\nmetadata:\n  name: preview\nspec:\n  allow:\n    logins: [${logins}]\n    node_labels: {env: preview}\n`;
+  const preview = async (body: object) => await boss("/role-preview", { method: "POST", body });
+
+  test("names what its users gain and lose, and stores nothing", async () => {
+    await cluster.putRole("preview", { allow: { logins: ["root"], node_labels: { env: "preview" } } });
+    await cluster.admin.putResource({
+      json: JSON.stringify({ kind: "user", version: "v2", metadata: { name: "fay" }, spec: { roles: ["preview"] } }),
+    });
+    const agent = await startTestAgent(cluster, { hostname: "preview-1", labels: { env: "preview" } });
+    try {
+      const place = { user: "fay", kind: "ssh", name: "preview-1" };
+      await expect
+        .poll(async () => (await preview({ yaml: yaml("dev") })).body.changes)
+        .toEqual([
+          { ...place, change: "gained", as: ["dev"] },
+          { ...place, change: "lost", as: ["root"] },
+        ]);
+      const { body } = await preview({ yaml: yaml("root") });
+      expect(body).toMatchObject({ users: 1, is_partial: false, changes: [], role: { metadata: { name: "preview" } } });
+      expect((await preview({ role: body.role, users: ["guest"] })).body).toMatchObject({
+        users: 2,
+        yaml: body.yaml,
+        changes: [{ ...place, user: "guest", change: "gained", as: ["root"] }],
+      });
+      expect((await boss("/resources/role/preview")).body).toMatchObject({ spec: { allow: { logins: ["root"] } } });
+    } finally {
+      agent.end();
+    }
+  });
+
+  test.for([
+    ["neither form", {}, 400],
+    ["both forms", { yaml: yaml("a"), role: {} }, 400],
+    ["another kind", { yaml: "kind: lock\nversion: v2\nmetadata: {name: a}\nspec: {target: {user: a}}\n" }, 400],
+    ["an unknown field", { yaml: yaml("a").replace("logins", "colours") }, 400],
+    ["a template that cannot be read", { yaml: yaml('"{{other.x}}"') }, 400],
+    ["an unknown user", { yaml: yaml("a"), users: ["nobody-here"] }, 404],
+  ] as const)("with %s is refused", async ([, body, status]) => {
+    expect((await preview(body)).status).toBe(status);
+  });
+
+  test("needs the rights to see roles and users", async () => {
+    expect((await guest("/role-preview", { method: "POST", body: { yaml: yaml("a") } })).status).toBe(403);
+  });
+});
+
 test("a token comes with the lines that join a host, and its secret is not in the list", async () => {
   const { status, body } = await boss("/tokens", { method: "POST", body: { roles: ["node"], ttl_seconds: 600 } });
   expect(status).toBe(200);

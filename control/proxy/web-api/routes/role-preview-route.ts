@@ -1,0 +1,124 @@
+import { setImmediate } from "node:timers/promises";
+import { stringify } from "yaml";
+import type { ServedAsk, SshAsk } from "../../../../core/access/ask.ts";
+import { type AccessChange, compareAccess } from "../../../../core/access/compare-access.ts";
+import { unreadableParts } from "../../../../core/access/unreadable-parts.ts";
+import type { AuthClient } from "../../../../core/api/auth-client.ts";
+import { type RolePreview, rolePreviewAskSchema, rolePreviewSchema } from "../../../../core/api/web/access.ts";
+import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import { isServedKind } from "../../../../core/kinds/service-kinds.ts";
+import { documentKind, readDocument } from "../../../../core/resources/document.ts";
+import { nodeDocument } from "../../../../core/resources/node.ts";
+import { type Role, roleDocument, roleSchema } from "../../../../core/resources/role.ts";
+import { type User, userSchema } from "../../../../core/resources/user.ts";
+import type { Api } from "../api/api.ts";
+import { apiRoute } from "../api/api-route.ts";
+import { readYaml } from "./document-routes.ts";
+import { ofKind } from "./resource-routes.ts";
+
+const userDocument = documentKind("resource", userSchema, { what: "the user" });
+/** Maximum users and resources that are compared, and changes in an answer. */
+const most = { users: 50, resources: 200, changes: 500 } as const;
+
+/**
+ * `POST /webapi/v1/role-preview`: what each holder of a role would gain and lose if it were stored as it is sent; nothing is stored. It compares what the caller
+ * may see: it needs the rights to list roles and users.
+ */
+export function rolePreviewRoute(api: Api, { now }: { readonly now: () => Date }): void {
+  apiRoute(api, {
+    method: "POST",
+    path: "/webapi/v1/role-preview",
+    summary: "Shows what the users of a role would gain and lose if it were stored; it is not stored.",
+    bodyLimit: 256 * 1024,
+    schema: { body: rolePreviewAskSchema, answer: rolePreviewSchema },
+    handler: async ({ auth, body, signal }) => {
+      const role = roleOf(body);
+      const facts = await readFacts(auth, { role, more: body.users });
+      const compared = await compare(facts, { role, now: now(), signal });
+      return { role, yaml: stringify(role, { lineWidth: 0 }), ...compared };
+    },
+  });
+}
+
+/** Throws `invalid` for what could not be stored. */
+function roleOf({ yaml, role: sent }: { readonly yaml?: string | undefined; readonly role?: Role | undefined }): Role {
+  if ((yaml === undefined) === (sent === undefined)) throw new PlatformError("invalid", "send either the role's yaml, or the role");
+  const parsed = roleSchema.safeParse(sent ?? ofKind("role", readYaml(yaml ?? "")));
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw new PlatformError("invalid", `the role is malformed at ${issue?.path.join(".") || "the top"}: ${issue?.message ?? "it is not a role"}`);
+  }
+  const problems = unreadableParts(parsed.data);
+  if (problems.length > 0) throw new PlatformError("invalid", problems.slice(0, 8).join("; "));
+  return parsed.data;
+}
+
+interface Facts {
+  /** Holders of the role, and the users who would get it. */
+  readonly users: readonly User[];
+  /** All stored roles. */
+  readonly roles: readonly Role[];
+  readonly places: readonly (SshAsk | ServedAsk)[];
+  readonly isPartial: boolean;
+}
+
+async function readFacts(auth: AuthClient, { role, more }: { readonly role: Role; readonly more: readonly string[] }): Promise<Facts> {
+  // First: a caller without the rights is refused, and audited, once.
+  const stored = await auth.listResources({ kind: "role" });
+  const [people, nodes, offered] = await Promise.all([
+    auth.listResources({ kind: "user" }),
+    auth.listResources({ kind: "node", limit: most.resources }),
+    auth.listOffered({}),
+  ]);
+  const known = people.resources.map(({ json }) => readDocument(userDocument, json));
+  const missing = more.find((name) => !known.some(({ metadata }) => metadata.name === name));
+  if (missing !== undefined) throw new PlatformError("not_found", `there is no user ${JSON.stringify(missing)}`);
+  const users = known.filter(({ metadata, spec }) => spec.roles.includes(role.metadata.name) || more.includes(metadata.name));
+  const hosts = nodes.resources.map(({ json }) => hostAsk(json));
+  const served = offered.resources.flatMap(servedAsk);
+  // Each of the two has at least half of the room.
+  const half = most.resources / 2;
+  const places = [
+    ...hosts.slice(0, most.resources - Math.min(half, served.length)),
+    ...served.slice(0, most.resources - Math.min(half, hosts.length)),
+  ];
+  return {
+    users: users.slice(0, most.users),
+    roles: stored.resources.map(({ json }) => readDocument(roleDocument, json)),
+    places,
+    isPartial: users.length > most.users || nodes.cursor !== "" || places.length < hosts.length + served.length,
+  };
+}
+
+function hostAsk(json: string): SshAsk {
+  const { metadata, spec } = readDocument(nodeDocument, json);
+  return { kind: "ssh", node: { id: metadata.name, name: spec.hostname, labels: metadata.labels ?? {} } };
+}
+
+function servedAsk({ kind, name, labels, details }: Awaited<ReturnType<AuthClient["listOffered"]>>["resources"][number]): readonly ServedAsk[] {
+  if (!isServedKind(kind)) return [];
+  const served = { name, labels };
+  return [kind === "db" ? { kind, served, makesAccounts: details.admin_user !== undefined } : { kind, served }];
+}
+
+/** One user after the other, so that other requests are served meanwhile. */
+async function compare(
+  { users, roles, places, isPartial }: Facts,
+  { role, now, signal }: { readonly role: Role; readonly now: Date; readonly signal: AbortSignal },
+): Promise<Pick<RolePreview, "users" | "resources" | "is_partial" | "changes">> {
+  const others = roles.filter(({ metadata }) => metadata.name !== role.metadata.name);
+  const changes: (AccessChange & { readonly user: string })[] = [];
+  for (const user of users) {
+    if (changes.length > most.changes) break;
+    await setImmediate(undefined, { signal });
+    const holds = ({ metadata }: Role): boolean => user.spec.roles.includes(metadata.name);
+    const found = compareAccess({ user, before: roles.filter(holds), after: [...others.filter(holds), role], places, now });
+    changes.push(...found.map((change) => ({ user: user.metadata.name, ...change })));
+  }
+  return {
+    users: users.length,
+    resources: places.length,
+    is_partial: isPartial || changes.length > most.changes,
+    changes: changes.slice(0, most.changes).map((change) => ({ ...change, as: [...change.as] })),
+  };
+}

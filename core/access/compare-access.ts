@@ -1,0 +1,85 @@
+import { type NamesCondition, type ServiceKind, serviceKinds } from "../kinds/service-kinds.ts";
+import { ruleResources } from "../resources/resource-specs.ts";
+import type { Role } from "../resources/role.ts";
+import type { User } from "../resources/user.ts";
+import { isServed, type ServedAsk, type SshAsk } from "./ask.ts";
+import { refusalBy, traitsOf } from "./explain-access.ts";
+import { expandNames } from "./names.ts";
+import { allowedVerbs } from "./resource-rule.ts";
+
+/** What a user gains or loses at one resource. */
+export interface AccessChange {
+  /** `rule`: what the user may do with documents of the kind `name`. */
+  readonly kind: ServiceKind | "rule";
+  readonly name: string;
+  readonly change: "gained" | "lost";
+  /** Logins, database users or verbs; `*` is any. Empty for an application, which has no names. */
+  readonly as: readonly string[];
+}
+
+export interface CompareFacts {
+  readonly user: Pick<User, "metadata" | "spec">;
+  /** Roles that the user holds, before and after. */
+  readonly before: readonly Role[];
+  readonly after: readonly Role[];
+  /** The resources, each without a name at it. */
+  readonly places: readonly (SshAsk | ServedAsk)[];
+  readonly now: Date;
+}
+
+/** Names at a resource that are compared; there may be more. */
+const maxNames = 10;
+
+/**
+ * What a user could do with other roles and cannot do now, and the other way round, locks aside: each is a decision of `authorize`, for the names that the roles
+ * list. Pure.
+ */
+export function compareAccess(facts: CompareFacts): readonly AccessChange[] {
+  return [...facts.places.flatMap((place) => placeChanges(facts, place)), ...ruleChanges(facts)];
+}
+
+function placeChanges(facts: CompareFacts, place: SshAsk | ServedAsk): readonly AccessChange[] {
+  const name = isServed(place) ? place.served.name : place.node.name;
+  const asks = namedAsks(facts, place);
+  const [had, has] = [facts.before, facts.after].map((roles) => asks.filter(({ ask }) => isAllowed(facts, roles, ask)));
+  return changesOf({ kind: place.kind, name }, { had: had?.map(({ as }) => as) ?? [], has: has?.map(({ as }) => as) ?? [] });
+}
+
+interface NamedAsk {
+  /** Empty: the resource has no names. */
+  readonly as: string;
+  readonly ask: SshAsk | ServedAsk;
+}
+
+function namedAsks({ user, before, after }: CompareFacts, place: SshAsk | ServedAsk): readonly NamedAsk[] {
+  if (place.kind === "app") return [{ as: "", ask: place }];
+  const condition: NamesCondition = place.kind === "ssh" ? serviceKinds.ssh.names.login.condition : serviceKinds.db.names.user.condition;
+  const traits = traitsOf(user);
+  const listed = [...before, ...after].flatMap(({ spec }) => expandNames(condition, spec.allow?.[condition], traits));
+  const own = isServed(place) && place.makesAccounts === true ? [user.metadata.name] : [];
+  const names = [...new Set([...own, ...listed])].sort().slice(0, maxNames);
+  // The name of the database is chosen when it is used.
+  return names.map((as) => ({ as, ask: isServed(place) ? { ...place, names: { user: as }, without: ["name"] } : { ...place, login: as } }));
+}
+
+function isAllowed({ user, now }: CompareFacts, roles: readonly Role[], ask: SshAsk | ServedAsk): boolean {
+  const held = roles.map(({ metadata }) => metadata.name);
+  return refusalBy({ user, ask, locks: [], now }, roles, held) === undefined;
+}
+
+function ruleChanges({ before, after }: CompareFacts): readonly AccessChange[] {
+  const [had, has] = [allowedVerbs(before, ruleResources), allowedVerbs(after, ruleResources)];
+  return ruleResources.flatMap((name) => changesOf({ kind: "rule", name }, { had: had[name] ?? [], has: has[name] ?? [] }));
+}
+
+function changesOf(
+  place: Pick<AccessChange, "kind" | "name">,
+  { had, has }: { readonly had: readonly string[]; readonly has: readonly string[] },
+): readonly AccessChange[] {
+  const lists = { gained: has.filter((name) => !had.includes(name)), lost: had.filter((name) => !has.includes(name)) };
+  return (["gained", "lost"] as const).flatMap((change) => {
+    const names = lists[change];
+    if (names.length === 0) return [];
+    return [{ ...place, change, as: names.includes("*") ? ["*"] : names.filter((name) => name !== "") }];
+  });
+}

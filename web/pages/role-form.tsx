@@ -1,0 +1,144 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { RolePreview } from "../../core/api/web/access.ts";
+import type { Role } from "../../core/resources/role.ts";
+import { call } from "../api/request.ts";
+import { can } from "../api/session.ts";
+import { sentenceOf } from "../parts/notice.tsx";
+import { labelLines, labelsOf, linesOf, withConditions } from "../text/role-fields.ts";
+import type { BesideFacts } from "./document-editor.tsx";
+import { RoleChanges } from "./role-changes.tsx";
+
+/** Time after the last change until it is sent, ms. */
+const restMs = 400;
+
+/** A role as a form beside its YAML, each of which follows the other; and what its users would gain and lose, before it is saved. */
+export function RoleForm(facts: BesideFacts) {
+  // What is compared is listed with the reader's own rights.
+  return can("role", "list") && can("user", "list") ? <FormAndPreview {...facts} /> : null;
+}
+
+function FormAndPreview({ yaml, change, hold }: BesideFacts) {
+  const [preview, setPreview] = useState<RolePreview>();
+  const [failure, setFailure] = useState<string>();
+  /** The form's role, which the text does not have yet. */
+  const [edited, setEdited] = useState<Role>();
+  const [users, setUsers] = useState<readonly string[]>([]);
+  const text = useRef(yaml);
+  useEffect(() => {
+    // The text was changed after the form: it counts.
+    const ofForm = text.current === yaml ? edited : undefined;
+    text.current = yaml;
+    const stop = new AbortController();
+    const send = async (): Promise<void> => {
+      const body = { ...(ofForm === undefined ? { yaml } : { role: ofForm }), users };
+      const answer = await call<RolePreview>("/role-preview", { method: "POST", body, signal: stop.signal });
+      setPreview(answer);
+      setFailure(undefined);
+      setEdited(undefined);
+      hold(false);
+      if (ofForm === undefined) return;
+      text.current = answer.yaml;
+      change(answer.yaml);
+    };
+    const timer = setTimeout(() => void send().catch((thrown: unknown) => stop.signal.aborted || setFailure(sentenceOf(thrown))), restMs);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [yaml, edited, users]);
+  const role = edited ?? preview?.role;
+  const edit = (next: Role): void => {
+    hold(true);
+    setEdited(next);
+  };
+  return (
+    <div class="role-form">
+      {failure !== undefined && (
+        <p class="problem" role="alert">
+          {failure}
+        </p>
+      )}
+      {role !== undefined && <Fields role={role} edit={edit} />}
+      <Lines
+        label="Also as if these users had the role"
+        value={users.join("\n")}
+        placeholder="ann"
+        change={(lines) => {
+          setUsers([...new Set(lines)].slice(0, 20));
+          return undefined;
+        }}
+      />
+      {preview !== undefined && <RoleChanges preview={preview} />}
+    </div>
+  );
+}
+
+type Conditions = NonNullable<Role["spec"]["allow"]>;
+interface Field {
+  readonly label: string;
+  readonly side: "allow" | "deny";
+  readonly placeholder: string;
+  readonly of: { readonly names: "logins" | "db_users" | "db_names" } | { readonly labels: "node_labels" | "app_labels" | "db_labels" };
+}
+
+const fields: readonly Field[] = [
+  { label: "Logins on hosts", side: "allow", placeholder: "root", of: { names: "logins" } },
+  { label: "Hosts with the labels", side: "allow", placeholder: "env=prod", of: { labels: "node_labels" } },
+  { label: "Applications with the labels", side: "allow", placeholder: "team=web", of: { labels: "app_labels" } },
+  { label: "Databases with the labels", side: "allow", placeholder: "env=test", of: { labels: "db_labels" } },
+  { label: "Database users", side: "allow", placeholder: "reader", of: { names: "db_users" } },
+  { label: "Database names", side: "allow", placeholder: "*", of: { names: "db_names" } },
+  { label: "Never the logins", side: "deny", placeholder: "root", of: { names: "logins" } },
+  { label: "Never hosts with the labels", side: "deny", placeholder: "env=secret", of: { labels: "node_labels" } },
+];
+
+function Fields({ role, edit }: { readonly role: Role; readonly edit: (role: Role) => void }) {
+  return (
+    <fieldset disabled={!can("role", "update") && !can("role", "create")}>
+      <legend class="quiet">One entry on a line; all else is in the text.</legend>
+      {fields.map(({ label, side, placeholder, of }) => {
+        const conditions: Conditions = role.spec[side] ?? {};
+        const value = "names" in of ? (conditions[of.names] ?? []).join("\n") : labelLines(conditions[of.labels]);
+        const apply = (lines: string[]): string | undefined => {
+          const wanted = "names" in of ? { [of.names]: lines } : { [of.labels]: labelsOf(lines) };
+          if (Object.values(wanted).includes(undefined)) return "Write a label as name=value.";
+          edit(withConditions(role, side, wanted));
+          return undefined;
+        };
+        return <Lines key={label} label={label} value={value} placeholder={placeholder} change={apply} />;
+      })}
+    </fieldset>
+  );
+}
+
+interface LinesFacts {
+  readonly label: string;
+  /** Undefined: it can only be changed in the text. */
+  readonly value: string | undefined;
+  readonly placeholder: string;
+  /** Called when the reader leaves the field. Returns what is wrong. */
+  readonly change: (lines: string[]) => string | undefined;
+}
+
+function Lines({ label, value, placeholder, change }: LinesFacts) {
+  const [wrong, setWrong] = useState<string>();
+  return (
+    <label class="field lines">
+      {label}
+      <textarea
+        key={value}
+        rows={Math.min(6, Math.max(1, linesOf(value ?? "").length))}
+        spellcheck={false}
+        disabled={value === undefined}
+        placeholder={value === undefined ? "only in the text" : placeholder}
+        defaultValue={value ?? ""}
+        onChange={(event) => setWrong(change(linesOf(event.currentTarget.value)))}
+      />
+      {wrong !== undefined && (
+        <span class="problem" role="alert">
+          {wrong}
+        </span>
+      )}
+    </label>
+  );
+}
