@@ -78,6 +78,8 @@ export interface TestAgentOptions {
   /** Default: 1.2.3. */
   readonly version?: string;
   readonly credentials?: HostCredentials;
+  /** Id of its process, for sessions that can be joined. */
+  readonly process?: string;
   /** What the agent does with a stream; default: says ok and echoes. */
   readonly onStream?: (channel: Duplex, request: StreamRequest) => void;
 }
@@ -102,7 +104,8 @@ export async function startTestAgent(cluster: TestCluster, options: TestAgentOpt
   const channel = await openControl(ssh);
   const send = (message: AgentMessage): void => void channel.write(encodeTunnelMessage(message));
   const inbox = readInbox(channel);
-  send({ type: "hello", hostname: options.hostname, labels: options.labels ?? {}, services: ["ssh"], version: options.version ?? "1.2.3" });
+  const { hostname, labels = {}, version = "1.2.3", process } = options;
+  send({ type: "hello", hostname, labels, services: ["ssh"], version, ...(process !== undefined && { process }) });
   const { notice } = await inbox("welcome");
   return { notice, id: credentials.hostId, ssh, channel, next: inbox, send, requests, end: () => void ssh.end() };
 }

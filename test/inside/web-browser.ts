@@ -43,7 +43,11 @@ export async function callWeb(cluster: TestCluster, path: string, { method = "GE
 }
 
 /** A browser in which a user is logged in: makes calls of the API in that session. */
-export type WebBrowser = (path: string, call?: WebCall) => Promise<WebAnswer>;
+export type WebBrowser = ((path: string, call?: WebCall) => Promise<WebAnswer>) & {
+  /** `name=value` of the session's cookie, and its token. */
+  readonly cookie: string;
+  readonly token: string;
+};
 
 /** Enrols a user with these roles, and logs in. */
 export async function openBrowser(cluster: TestCluster, name: string, roles: readonly string[]): Promise<WebBrowser> {
@@ -54,5 +58,6 @@ export async function openBrowser(cluster: TestCluster, name: string, roles: rea
   if (status !== 200) throw new Error(`could not log in: ${JSON.stringify(body)}`);
   const [cookie = ""] = (headers["set-cookie"]?.[0] ?? "").split(";");
   const session = { cookie, authorization: `Bearer ${String(body.token)}` };
-  return (path, call = {}) => callWeb(cluster, `/webapi/v1${path}`, { ...call, headers: { ...session, ...call.headers } });
+  const make = (path: string, call: WebCall = {}) => callWeb(cluster, `/webapi/v1${path}`, { ...call, headers: { ...session, ...call.headers } });
+  return Object.assign(make, { cookie, token: String(body.token) });
 }

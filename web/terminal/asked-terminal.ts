@@ -12,7 +12,7 @@ export function askedTerminal(query: URLSearchParams): Wish | undefined {
 /** A title that a program has set, as one line of text. Pure. */
 export function titleText(title: string): string {
   return title
-    .replaceAll(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ")
+    .replaceAll(/[\s\p{C}]+/gu, " ")
     .trim()
     .slice(0, 80);
 }

@@ -63,7 +63,10 @@ async function requireHostAccess(
 }
 
 function unseen(host: string, login: string): PlatformError {
-  return new PlatformError("denied", `access denied: there is no host ${JSON.stringify(host.slice(0, 64))} on which you may log in as ${login.slice(0, 64)}`);
+  return new PlatformError(
+    "denied",
+    `access denied: there is no host ${JSON.stringify(host.slice(0, 64))} on which you may log in as ${login.slice(0, 64)}`,
+  );
 }
 
 /** Participants have no login of their own on the host. */

@@ -34,7 +34,9 @@ export class OpenSockets {
   add(session: string, end: (why: PlatformError) => void): () => void {
     const held = this.#open.get(session) ?? new Set();
     if (held.size >= maxOfSession) {
-      throw new PlatformError("limit", `this browser has ${maxOfSession} terminals open, the maximum of one session`, { hint: "close some of them first" });
+      throw new PlatformError("limit", `this browser has ${maxOfSession} terminals open, the maximum of one session`, {
+        hint: "close some of them first",
+      });
     }
     this.#open.set(session, held.add(end));
     return () => {

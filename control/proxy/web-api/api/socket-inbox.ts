@@ -50,6 +50,12 @@ export class SocketInbox {
     this.#deliver();
   }
 
+  /** Reads on, and forgets what comes: the end of a WebSocket is a message too. */
+  forget(): void {
+    this.#isHeld = false;
+    this.follow(() => {});
+  }
+
   /** Takes nothing more until `release`. */
   hold(): void {
     this.#isHeld = true;

@@ -54,7 +54,6 @@ const [normal, policy] = [1000, 1008] as const;
 export function closeWith(socket: WebSocket, error: PlatformError | undefined): void {
   if (socket.readyState !== socket.OPEN) return socket.terminate();
   if (error !== undefined) socket.send(JSON.stringify({ type: "error", ...errorBody(error) }));
-  socket.resume();
   socket.close(error === undefined ? normal : policy);
   const timer = setTimeout(() => socket.terminate(), lingerMs);
   socket.once("close", () => clearTimeout(timer));

@@ -129,10 +129,12 @@ async function serve(call: Omit<SocketCall, "inbox">, { handler }: SocketRoute, 
   try {
     await requireToken(inbox, browser.credential, signal);
     await handler({ ...call, inbox });
+    inbox.forget();
     closeWith(socket, undefined);
   } catch (thrown) {
     const error = toPlatformError(signal.aborted ? signal.reason : thrown);
     if (error.code === "internal") report(error);
+    inbox.forget();
     closeWith(socket, error);
   } finally {
     alive.stop();

@@ -42,8 +42,7 @@ export async function relayTerminal(shell: Shell, { socket, inbox, signal, typed
     return { type: "ended", ...(isLeft ? { reason: "you left" } : endOf(shell)) };
   } finally {
     signal.removeEventListener("abort", onAbort);
-    inbox.follow(() => {});
-    inbox.release();
+    inbox.forget();
   }
 }
 
