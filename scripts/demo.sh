@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shows the main job with real programs: a shell on a host behind a firewall, and a query at a database there.
+# Shows the main job with real programs: a shell on a host behind a firewall, a query at a database there, and a web application in the browser.
 #
 #   laptop, control  (this machine)  <--->  HTTP proxy (squid, basic auth)  <--->  agent (firewalled: lets out only TCP to the proxy)
 #
@@ -142,6 +142,7 @@ proxy_service:
   enabled: yes
   web_listen_addr: $control:$web
   public_addr: $proxy
+  apps_domain: apps.test
 ssh_service:
   enabled: no
 Y
@@ -200,7 +201,7 @@ if [ "$namespaces" = yes ]; then
 fi
 
 say "3. The agent joins with a token and the CA pin"
-show tctl tokens add --type=node,db --ttl=5m | tee "$work/token"
+show tctl tokens add --type=node,db,app --ttl=5m | tee "$work/token"
 token=$(grep -oE '\b[0-9a-f]{32,64}\b' "$work/token" | head -n 1)
 cat >"$work/agent.yaml" <<Y
 version: v3
@@ -222,6 +223,9 @@ db_service:
   enabled: yes
   resources:
     - labels: { env: demo }
+app_service:
+  enabled: yes
+  debug_app: yes
 Y
 chmod 600 "$work/agent.yaml"
 rm -f "$work/token"
@@ -247,8 +251,13 @@ kind: role
 version: v7
 metadata: { name: orders-readers }
 spec: { allow: { db_labels: { env: demo }, db_users: [reader], db_names: [orders] } }
+---
+kind: role
+version: v7
+metadata: { name: dumper-users }
+spec: { allow: { app_labels: { platform/debug: "yes" } } }
 Y
-show tctl users add alice --roles=access,orders-readers --logins="$login" | tee "$work/invite"
+show tctl users add alice --roles=access,auditor,orders-readers,dumper-users --logins="$login" | tee "$work/invite"
 invite=$(grep -o '/web/invite/[0-9a-f]*' "$work/invite" | head -n 1 | cut -d/ -f4)
 url=https://$proxy/v1/webapi/users/invite/$invite
 uri=$(curl -ksf "$url" | "$node" -e 'process.stdin.on("data", (d) => console.log(JSON.parse(d).otpauth_uri))')
@@ -259,6 +268,7 @@ echo
 
 say "5. The user logs in"
 echo "$ tsh login --proxy=$proxy --user=alice --ca-pin=$pin"
+used=$(($(date +%s) / 30 + 1))
 printf '%s\n%s\n' "$password" "$(code 1)" | tsh login --proxy="$proxy" --user=alice --ca-pin="$pin"
 show tsh status
 show tsh ls
@@ -324,6 +334,30 @@ else
   say "8. No PostgreSQL here (Debian's packages postgresql and postgresql-client): the database section is left out."
 fi
 
+say "9. A web application on the agent's host: the built-in one, which shows the requests that it gets"
+await "the agent offers the application" sh -c "tsh apps ls --format=names | grep -q dumper"
+show tsh apps ls
+show tsh apps login dumper
+# No name server knows the domain of the demo.
+site=dumper.apps.test:${proxy##*:}
+printf 'silent\nresolve = "%s:%s"\n' "$site" "$control" >"$work/.curlrc"
+line=$(tsh apps config --format=json dumper | "$node" -e 'process.stdin.on("data", (d) => console.log(JSON.parse(d).curl))')
+echo "$ $line"
+CURL_HOME=$work sh -c "$line" | tee "$work/dumped"
+grep -q '"sub": "alice"' "$work/dumped"
+rules="MAP *.apps.test $control"
+echo "The Web UI is at https://$proxy/web/"
+curl -ksf "https://$proxy/web/" | grep -q '<title>'
+if [ "${CHECK:-}" = 1 ] && can chromium; then
+  # The service takes each one-time code once, and the next one early.
+  while [ $(($(date +%s) / 30 + 1)) -le "$used" ]; do sleep 1; done
+  say "The same in Chromium: the page leads to the login, and back"
+  "$node" --no-warnings -e 'import("./test/world/visit-app.ts").then(({ visitApp }) => visitApp(JSON.parse(process.argv[1]))).then(console.log)' \
+    "$(printf '{"url":"https://%s/","rules":"%s","user":"alice","password":"%s","code":"%s"}' "$site" "$rules" "$password" "$(code 1)")" >"$work/dumped"
+  grep -E '"value": "Mozilla|"sub": "alice"' "$work/dumped"
+  grep -q '"sub": "alice"' "$work/dumped"
+fi
+
 if [ "${CHECK:-}" = 1 ]; then
   say "All of it worked."
   exit 0
@@ -336,5 +370,11 @@ tsh ssh $login@$node_name            # an interactive shell
 tsh config > /tmp/ssh_config && ssh -F /tmp/ssh_config $login@$node_name.demo.cluster uptime
 tsh db connect --db-user=reader --db-name=orders orders   # psql, if PostgreSQL is there
 tctl users ls; tctl tokens ls; tctl get roles; tctl audit ls --format=json
+
+The Web UI:       https://$proxy/web/   user: alice   password: $password
+The application:  https://$site/
+A one-time code:  cd $PWD && $node --no-warnings -e 'import("./test/world/one-time-code.ts").then((m) => console.log(m.oneTimeCode(process.argv[1])))' '$uri'
+A browser that knows the application's name, and takes the cluster's own certificates:
+chromium --user-data-dir=$work/chromium --ignore-certificate-errors --host-resolver-rules='$rules' https://$site/
 T
 wait

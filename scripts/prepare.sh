@@ -14,7 +14,9 @@ declare -A package_of=([g++]=g++ [strip]=binutils [objdump]=binutils [curl]=curl
   # An X server without a screen, and a client of it.
   [Xvfb]=xvfb [xauth]=xauth [xdpyinfo]=x11-utils
   # Beside what we measure ourselves.
-  [pgrep]=procps [ss]=iproute2
+  [pgrep]=procps [ss]=iproute2 [nginx]=nginx-light
+  # A browser for the Web UI and web applications.
+  [chromium]=chromium
   # Databases, and their clients.
   [pg_ctlcluster]=postgresql [psql]=postgresql-client [mariadbd]=mariadb-server [mariadb]=mariadb-client [redis-server]=redis-server [redis-cli]=redis-tools
   [javac]=default-jdk-headless [/usr/share/java/postgresql.jar]=libpostgresql-jdbc-java [/usr/share/java/mariadb-java-client.jar]=libmariadb-java
@@ -35,8 +37,8 @@ case ${1:?what for} in
   build) ;;
   check) tools+=(ssh shellcheck) ;;
   demo) tools+=(curl ip nft squid openssl sysctl unshare setpriv pg_ctlcluster psql) ;;
-  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${databases[@]}" "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck lintian rpmlint) ;;
-  bench) tools+=(curl ip ss ssh sshd openssl pgrep "${databases[@]}") ;;
+  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${databases[@]}" "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck chromium lintian rpmlint) ;;
+  bench) tools+=(curl ip ss ssh sshd openssl pgrep nginx "${databases[@]}") ;;
   packages)
     tools+=("${packing[@]}")
     # ARCH=x64: without the other architecture's packages, no cross tools.
