@@ -15,6 +15,7 @@ import { sshLoginTime } from "./ssh-login.ts";
 import { startup } from "./startup.ts";
 import { upgradeUnderLoad } from "./upgrade-under-load.ts";
 import { versionRequests } from "./version-requests.ts";
+import { web } from "./web.ts";
 
 /** `make bench [only]`: measures everything, or the named section, and writes bench/RESULTS.md when it measured everything. */
 const sections: Readonly<Record<string, () => Promise<string>>> = {
@@ -34,6 +35,7 @@ const sections: Readonly<Record<string, () => Promise<string>>> = {
       copies: { rounds: 3, megabytes: 1000, requests: 500_000 },
       sessions: { idle: { pg: 60, cache: 300 }, held: 500, perSecond: 20, seconds: 60 },
     }),
+  web: () => web({ rounds: 5, requests: { seconds: 5, connections: 16 }, echoes: { sockets: 200, messages: 50 } }),
   upgrade: () => upgradeUnderLoad(2),
   idle: () => idleConnection({ rounds: 5 }),
   agents: () => manyAgents({ agents: 1000, rounds: 5, idleMs: 45_000 }),

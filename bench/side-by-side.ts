@@ -39,12 +39,14 @@ export interface SideBySideOptions {
   readonly roundTripMs?: number;
   /** Further lines of sshd's configuration. */
   readonly sshd?: string;
+  /** More lines of `proxy_service`, indented by two. */
+  readonly proxyService?: string;
 }
 
 /** Our agent's name for `tsh`. */
 export const ourHost = "web-1";
 
-export async function startSideBySide({ login: given, roundTripMs = 0, sshd }: SideBySideOptions = {}): Promise<SideBySide> {
+export async function startSideBySide({ login: given, roundTripMs = 0, sshd, proxyService }: SideBySideOptions = {}): Promise<SideBySide> {
   await using stack = new AsyncDisposableStack();
   const dir = await mkdtemp(join(tmpdir(), "platform-bench-"));
   stack.defer(() => rm(dir, { recursive: true, force: true }));
@@ -53,7 +55,7 @@ export async function startSideBySide({ login: given, roundTripMs = 0, sshd }: S
   const [jumpPort, hostPort] = (await freePorts(2)) as [number, number];
   const jump = stack.use(await startSshd(join(dir, "jump"), jumpPort, sshd));
   const host = stack.use(await startSshd(join(dir, "host"), hostPort, sshd));
-  const cluster = stack.use(await startCluster());
+  const cluster = stack.use(await startCluster(proxyService === undefined ? {} : { proxyService }));
   await cluster.agent({ name: ourHost });
   const user = await cluster.user("alice", { logins: login });
   let via = jump.port;
