@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 
 const root = resolve(import.meta.dirname, "../..");
 const tops = ["agent", "control", "cli", "core", "updater", "programs", "web"];
-/** Words in code font that are not files: ALPN names, an option of roles. */
-const others = new Set(["psql", "platform-stream", "platform-direct", "platform-auth", "port_forwarding"]);
+/** Words in code font that are not files: programs of others, ALPN names, an option of roles. */
+const others = new Set(["psql", "curl", "platform-stream", "platform-direct", "platform-auth", "port_forwarding"]);
 
 /** Every file and folder below the folders of the programs, without the ending: `agent/ssh/serve-ssh`. */
 function paths(): readonly string[] {

@@ -25,7 +25,7 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
   response.end(`<!doctype html><title>${request.headers.host}</title>${embedded}<pre>${text}</pre>`);
 }
 
-/** Applications beside the proxy's own name, and one under another site, for a browser that sends no cookies to third parties. */
+/** Applications beside the proxy's own name, and one under another site, in a private window: Chromium sends no cookies to third parties there. */
 describe.skipIf(!hasProgram("chromium"))("web applications in Chromium", () => {
   let cluster: Cluster;
   let upstream: WebUpstream;
@@ -60,7 +60,7 @@ ${["wiki", "shop", "news"].map((name) => app(name)).join("")}${app("desk", ", pu
     mallory = await openAppBrowser({ address: "127.0.0.1", port: cluster.ports.web, host: proxyHost, ca }, other);
     await until("the agent offers them", async () => (await mallory.call("/app-sites/desk.other.test")).status === 200);
     const rules = [`MAP ${proxyHost} 127.0.0.1`, `MAP *.${proxyHost} 127.0.0.1`, "MAP desk.other.test 127.0.0.1", "MAP * ~NOTFOUND"];
-    chromium = await openChromium([`--host-resolver-rules=${rules.join(", ")}`, "--test-third-party-cookie-phaseout"]);
+    chromium = await openChromium([`--host-resolver-rules=${rules.join(", ")}`]);
     context = await chromium.browser.newContext({ ignoreHTTPSErrors: true });
     // What is not there by then never comes, and the page at that time says why.
     context.setDefaultTimeout(30_000);
@@ -112,7 +112,7 @@ ${["wiki", "shop", "news"].map((name) => app(name)).join("")}${app("desk", ", pu
     async (path) => {
       const visited: string[] = [];
       page.on("request", (request) => void visited.push(new URL(request.url()).hostname));
-      await page.goto(at(proxyHost, `/web/launch/wiki.${proxyHost}?${new URLSearchParams({ path })}`));
+      await page.goto(at(proxyHost, `/web/launch/wiki.${proxyHost}?${new URLSearchParams({ path }).toString()}`));
       await page.waitForURL(at("wiki"));
       expect((await shown()).url).toBe("/");
       expect(new Set(visited)).toEqual(new Set([proxyHost, `wiki.${proxyHost}`]));
@@ -132,7 +132,7 @@ ${["wiki", "shop", "news"].map((name) => app(name)).join("")}${app("desk", ", pu
     expect(state).not.toBe("");
     const facts = { state, session: opened.session ?? "", subject: opened.subject ?? "", path: "/", next: "" };
     const refused = page.waitForResponse((response) => response.request().method() === "POST");
-    await page.goto(at("wiki", `/x-platform-auth#${new URLSearchParams(facts)}`));
+    await page.goto(at("wiki", `/x-platform-auth#${new URLSearchParams(facts).toString()}`));
     expect((await refused).status()).toBe(403);
     await audited(cluster, "auth", { code: "T3007W", user: "mallory", app_name: "wiki" });
     await page.goto(at("wiki"));
@@ -142,7 +142,7 @@ ${["wiki", "shop", "news"].map((name) => app(name)).join("")}${app("desk", ", pu
   });
 
   test("a cookie that an application sets for the common domain is seen by itself alone", async () => {
-    await page.goto(at("wiki", `/?${new URLSearchParams({ set: `a=b; Domain=${proxyHost}; Path=/` })}`));
+    await page.goto(at("wiki", `/?${new URLSearchParams({ set: `a=b; Domain=${proxyHost}; Path=/` }).toString()}`));
     expect(await page.evaluate("document.cookie")).toBe("a=b");
     await page.goto(at("shop"));
     expect([await page.evaluate("document.cookie"), (await shown()).raw.join("\n")]).toEqual(["", expect.not.stringContaining("a=b")]);

@@ -1,7 +1,10 @@
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { join } from "node:path";
 import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { Agent, WebSocket } from "undici";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -12,9 +15,10 @@ import { answerTo, ask, askRaw, beginRequest, fieldValues, logInToApp, type Visi
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent as AppAgent } from "../world/cluster-agent.ts";
 import { streamGrowth, watchMemory } from "../world/peak-memory.ts";
+import { program, run } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
 import { step } from "../world/rotations.ts";
-import { rounds } from "../world/rounds.ts";
+import { long, rounds } from "../world/rounds.ts";
 import { until } from "../world/until.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -166,7 +170,7 @@ describe("web applications", () => {
     expect([refused.status, refused.text]).toEqual([403, "no"]);
   });
 
-  test("an event arrives before the next one is written", async () => {
+  test("an event arrives before the next one is written, however long that takes", { timeout: 1_500_000 }, async () => {
     const { promise: stream, resolve } = Promise.withResolvers<ServerResponse>();
     serve = (_request, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
@@ -176,6 +180,8 @@ describe("web applications", () => {
     begun.end();
     const [response] = (await once(begun, "response")) as [IncomingMessage];
     for (const event of ["data: 1\n\n", "data: 2\n\n"]) {
+      // Longer than any usual time limit of a request.
+      if (long) await sleep(600_000);
       (await stream).write(event);
       expect(String((await once(response, "data"))[0])).toBe(event);
     }
@@ -198,6 +204,8 @@ describe("web applications", () => {
       const chunk = Buffer.concat([Buffer.from(String(at)), block]);
       hash.update(chunk);
       if (!begun.write(chunk)) await once(begun, "drain");
+      // More than five minutes in all.
+      if (long) await sleep(150);
     }
     begun.end();
     expect(await answer).toMatchObject({ status: 200, text: hash.digest("hex") });
@@ -212,6 +220,14 @@ describe("web applications", () => {
     const app = JSON.stringify({ kind: "app", version: "v3", metadata: { name: "bad" }, spec });
     const refused = await cluster.tctl(["create", "-f", "-"], { input: app });
     expect([refused.status, refused.stderr]).toEqual([2, expect.stringMatching(/X-Forwarded-For, which only the platform sets/)]);
+    const file = join(cluster.dir, "reserved.yaml");
+    const lines = (await readFile(join(agent.dir, "platform.yaml"), "utf8")).replace("X-Login:", "X-Forwarded-For:").split("\n");
+    await writeFile(file, lines.join("\n"), { mode: 0o600 });
+    const checked = await run(program("platform"), ["start", "--check", "--config", file]);
+    expect([checked.status, checked.stderr]).toEqual([
+      2,
+      expect.stringContaining(`${file}:${lines.findIndex((line) => line.includes("rewrite:")) + 1}`),
+    ]);
   });
 
   test("without a session a page leads to the login, a script gets 401, and a pre-flight the application's policy", async () => {
