@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FastifyInstance } from "fastify";
+import { pageStyle } from "./page-style.ts";
 
 /**
  * The page of the proxy's site that signs a browser in to an application; the application's site sends browsers here. It logs the user in if necessary, visits the
@@ -100,26 +101,16 @@ try {
 }
 `;
 
-const style = `
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 0; padding: 2rem 1rem; }
-main { max-width: 22rem; margin: 0 auto; }
-h1 { font-size: 1.4rem; margin: 0 0 .5rem; }
-label { display: block; margin-top: .75rem; }
-input { box-sizing: border-box; display: block; font: inherit; padding: .4rem; width: 100%; }
-button { font: inherit; margin-top: 1rem; padding: .4rem 1rem; }
-`;
-
 const html = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Open an application</title>
-<style>${style}</style>
+<style>${pageStyle}</style>
 </head>
 <body>
-<main>
+<main class="narrow">
 <h1>Open an application</h1>
 <p id="status" role="status">Signing in …</p>
 <form id="login" hidden>
@@ -141,7 +132,7 @@ const html = `<!doctype html>
 const policy = [
   "default-src 'none'",
   `script-src ${hashOf(script)}`,
-  `style-src ${hashOf(style)}`,
+  `style-src ${hashOf(pageStyle)}`,
   "connect-src 'self'",
   "form-action 'self'",
   "frame-ancestors 'none'",
