@@ -46,7 +46,7 @@ export function TerminalPlayerView({ index }: { readonly index: RecordingIndex }
   return (
     <div class="player">
       {opened !== undefined && <PlayerControls player={opened.player} />}
-      <div class="screen" ref={place} role="img" aria-label="What the terminal showed" />
+      <div class="screen" ref={place} role="group" aria-label="What the terminal showed" />
       {opened !== undefined && <TextFinder source={opened.source} seek={(time) => opened.player.seek(time)} />}
     </div>
   );
