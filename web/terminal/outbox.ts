@@ -49,7 +49,10 @@ export class Outbox {
   #send(): void {
     this.#timer = undefined;
     const sink = this.#sink;
-    if (sink.readyState !== open) return this.close();
+    if (sink.readyState !== open) {
+      this.close();
+      return;
+    }
     let sent = 0;
     while (sent < this.#parts.length && sink.bufferedAmount < mostBuffered) {
       const part = this.#parts[sent];

@@ -69,9 +69,10 @@ export class SocketInbox {
   #deliver(): void {
     while (this.#take !== undefined && !this.#isHeld) {
       const message = this.#kept.shift();
-      if (message === undefined) return this.#socket.resume();
+      if (message === undefined) break;
       this.#take(message);
     }
     if (this.#kept.length > 0) this.#socket.pause();
+    else if (this.#take !== undefined && !this.#isHeld) this.#socket.resume();
   }
 }

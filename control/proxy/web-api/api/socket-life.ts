@@ -38,9 +38,9 @@ export function keepAlive(socket: WebSocket): { stop(): void } {
     isAlive = true;
   });
   const timer = setInterval(() => {
-    if (!isAlive) return socket.terminate();
+    if (isAlive) socket.ping();
+    else socket.terminate();
     isAlive = false;
-    socket.ping();
   }, pingMs).unref();
   const stop = (): void => clearInterval(timer);
   socket.once("close", stop);
@@ -52,7 +52,10 @@ const [normal, policy] = [1000, 1008] as const;
 
 /** Sends why, if there is an error, and closes. */
 export function closeWith(socket: WebSocket, error: PlatformError | undefined): void {
-  if (socket.readyState !== socket.OPEN) return socket.terminate();
+  if (socket.readyState !== socket.OPEN) {
+    socket.terminate();
+    return;
+  }
   if (error !== undefined) socket.send(JSON.stringify({ type: "error", ...errorBody(error) }));
   socket.close(error === undefined ? normal : policy);
   const timer = setTimeout(() => socket.terminate(), lingerMs);

@@ -108,7 +108,8 @@ function upgrade(
   try {
     release = openSockets.add(session, end);
   } catch (thrown) {
-    return refuseUpgrade(connection, toPlatformError(thrown));
+    refuseUpgrade(connection, toPlatformError(thrown));
+    return;
   }
   stopped.addEventListener("abort", stop, { once: true });
   connection.once("close", () => {
@@ -116,7 +117,8 @@ function upgrade(
     release();
     end(new PlatformError("unavailable", "the browser has gone"));
   });
-  if (connection.destroyed || stopped.aborted) return void connection.destroy();
+  if (stopped.aborted) connection.destroy();
+  if (connection.destroyed) return;
   server.handleUpgrade(request, connection, head, (socket) => void serveSocket(socket, ended.signal));
 }
 

@@ -1,0 +1,168 @@
+import { createHash, randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+import axe from "axe-core";
+import type { BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { enrolUser, type TestUser } from "../inside/enrol-user.ts";
+import { startTestCluster, type TestCluster } from "../inside/open-cluster.ts";
+import { type SshHost, startSshHost } from "../inside/ssh-host.ts";
+import { type Chromium, openChromium } from "../world/chromium.ts";
+import { hasProgram } from "../world/has-program.ts";
+import { codeAt } from "../world/one-time-code.ts";
+
+const login = userInfo().username;
+
+describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
+  let cluster: TestCluster;
+  let host: SshHost;
+  let alice: TestUser;
+  let chromium: Chromium;
+  let context: BrowserContext;
+  let page: Page;
+  let site: string;
+  /** Violations of the page's policy, and errors of its scripts. */
+  const troubles: string[] = [];
+
+  beforeAll(async () => {
+    cluster = await startTestCluster();
+    await cluster.putRole("shells", { allow: { logins: [login], node_labels: { "*": "*" } } });
+    host = await startSshHost(cluster, "web-1");
+    alice = await enrolUser({ admin: cluster.admin, client: cluster.admin }, { name: "alice", roles: ["shells"], logins: [login] }, new Date());
+    site = `https://localhost:${cluster.proxy.addresses.web.port}`;
+    chromium = await openChromium();
+    context = await chromium.browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 800 } });
+    page = await context.newPage();
+    page.on("dialog", (dialog) => void dialog.accept());
+    page.on("pageerror", (error) => troubles.push(String(error)));
+    page.on("console", (message) => {
+      if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) troubles.push(message.text());
+    });
+    await page.goto(`${site}/web/hosts`);
+    await page.getByLabel("User").fill("alice");
+    await page.getByLabel("Password").fill(alice.password);
+    await page.getByLabel("Code").fill(codeAt(alice.otpauthUri, new Date(Date.now() + 30_000)));
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Hosts" }).waitFor();
+  });
+  afterAll(async () => {
+    await chromium[Symbol.asyncDispose]();
+    await host[Symbol.asyncDispose]();
+    await cluster[Symbol.asyncDispose]();
+  });
+
+  const shown = async (): Promise<string> =>
+    (await page.locator(".xterm-rows > div").allTextContents()).map((row) => row.replaceAll("\u00a0", " ").trimEnd()).join("\n");
+
+  async function line(text: string): Promise<void> {
+    await page.keyboard.type(text);
+    await page.keyboard.press("Enter");
+  }
+
+  /** A shell without a prompt of its own. */
+  async function openShell(): Promise<void> {
+    await page.goto(`${site}/web/terminal?node=${host.agent.id}&login=${login}`);
+    await page.getByRole("heading", { level: 1, name: `${login}@web-1` }).waitFor();
+    await line("exec sh");
+    await line("PS1='' PS2=''; stty -echo; clear; echo re''ady");
+    await expect.poll(shown, { timeout: 15_000 }).toMatch(/^ready/);
+  }
+
+  test("opens from the list of hosts, in a page of its own, with the focus in it", async () => {
+    await page.getByRole("button", { name: "web-1" }).click();
+    await page.getByRole("textbox", { name: "Login" }).fill(login);
+    const [opened] = await Promise.all([context.waitForEvent("page"), page.getByRole("button", { name: "Open in the browser" }).click()]);
+    await opened.getByRole("heading", { level: 1, name: `${login}@web-1` }).waitFor();
+    await expect.poll(async () => await opened.evaluate("document.activeElement?.className")).toBe("xterm-helper-textarea");
+    await opened.close();
+    await openShell();
+  });
+
+  test("shows what programs print, in any script, and follows the size of the window", async () => {
+    await line("echo grüß 漢字");
+    await expect.poll(shown).toContain("grüß 漢字");
+    await line("stty size");
+    await expect.poll(shown).toMatch(/\d+ \d+/);
+    const [, before = ""] = /(\d+ \d+)/.exec(await shown()) ?? [];
+    await page.setViewportSize({ width: 900, height: 600 });
+    await expect
+      .poll(async () => {
+        await line("clear; stty size");
+        return /(\d+ \d+)/.exec(await shown())?.[1] ?? before;
+      })
+      .not.toBe(before);
+    await page.setViewportSize({ width: 1280, height: 800 });
+  });
+
+  test("takes a megabyte from the clipboard as it is", async () => {
+    const pasted = randomBytes(768 * 1024).toString("base64");
+    await line("clear; stty raw; echo g''o; head -c 1048576 > pasted; stty cooked; echo do''ne");
+    await expect.poll(shown).toContain("go");
+    await page.evaluate((text) => {
+      const data = new DataTransfer();
+      data.setData("text/plain", text);
+      document.activeElement?.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+    }, pasted);
+    await expect.poll(shown, { timeout: 60_000 }).toContain("done");
+    const hash = (bytes: string | Buffer) => createHash("sha256").update(bytes).digest("hex");
+    expect(hash(await readFile(join(host.home, "pasted")))).toBe(hash(pasted));
+  });
+
+  test("what programs print reaches nothing outside it", async () => {
+    await line("stty sane; stty -echo; clear");
+    await line(`printf '\\033]2;<img src=x onerror=document.body.remove()>\\007'; echo ti''tled`);
+    await expect.poll(shown).toContain("titled");
+    expect(await page.locator(".terminal-title").textContent()).toBe("<img src=x onerror=document.body.remove()>");
+    expect(await page.locator("main img").count()).toBe(0);
+    await line(`printf '\\033]52;c;aGVsbG8=\\007\\033]8;;javascript:document.body.remove()\\033\\\\press-me\\033]8;;\\033\\\\\\n'`);
+    await expect.poll(shown).toContain("press-me");
+    await page.locator(".xterm-rows").getByText("press-me").click();
+    expect(await page.getByRole("dialog").count()).toBe(0);
+    await page.getByRole("heading", { level: 1, name: `${login}@web-1` }).waitFor();
+  });
+
+  test("a link to a web page is opened after a question", async () => {
+    await line(`clear; printf '\\033]8;;https://example.com/page\\033\\\\press-this\\033]8;;\\033\\\\\\n'`);
+    await expect.poll(shown).toContain("press-this");
+    const text = page.locator(".xterm-rows").getByText("press-this");
+    await text.hover();
+    await text.click();
+    await page.getByRole("dialog").getByText("https://example.com/page").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+    await page.locator(".xterm").click();
+  });
+
+  test("is left by keyboard, and has no fault for readers without a mouse, a screen or good eyes", async () => {
+    await page.keyboard.press("Control+F6");
+    await expect.poll(async () => await page.evaluate("document.activeElement?.textContent")).toBe("Back to the terminal");
+    await page.getByLabel("Screen reader mode").check();
+    await page.evaluate(axe.source);
+    const faults = await page.evaluate<readonly string[]>(`(async () => {
+      const { violations } = await axe.run();
+      return violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ": " + html + " " + failureSummary));
+    })()`);
+    expect(faults).toEqual([]);
+    await page.getByLabel("Screen reader mode").uncheck();
+    await page.getByRole("button", { name: "Back to the terminal" }).click();
+    await expect.poll(async () => await page.evaluate("document.activeElement?.className")).toBe("xterm-helper-textarea");
+  });
+
+  test("shows the status at its end, and opens another session", async () => {
+    await line("exit 7");
+    await page.getByText("The session ended with status 7.").waitFor();
+    await page.getByRole("button", { name: "Open a new session" }).click();
+    await expect.poll(shown, { timeout: 15_000 }).toMatch(/[#$] /);
+  });
+
+  test("a lock ends it within seconds, and says why", async () => {
+    const lock = { kind: "lock", version: "v2", metadata: { name: "alice" }, spec: { target: { user: "alice" }, message: "lost laptop" } };
+    await cluster.admin.putResource({ json: JSON.stringify(lock) });
+    await page.getByRole("button", { name: "Open a new session" }).waitFor({ timeout: 5_000 });
+    expect(await page.locator("main").textContent()).toContain("lost laptop");
+  });
+
+  test("no page has broken its policy, or failed", () => {
+    expect(troubles).toEqual([]);
+  });
+});
