@@ -82,14 +82,14 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
 
   const heading = (name: string) => page.getByRole("heading", { level: 1, name });
 
-  async function picture(name: string): Promise<void> {
-    if (pictures !== undefined) await page.screenshot({ path: join(pictures, `${name}.png`) });
+  async function picture(name: string, of = page): Promise<void> {
+    if (pictures !== undefined) await of.screenshot({ path: join(pictures, `${name}.png`) });
   }
 
   /** What axe finds wrong with the page as it is. */
-  async function faults(): Promise<readonly string[]> {
-    await page.evaluate(axe.source);
-    return await page.evaluate<readonly string[]>(`(async () => {
+  async function faults(of = page): Promise<readonly string[]> {
+    await of.evaluate(axe.source);
+    return await of.evaluate<readonly string[]>(`(async () => {
       const { violations } = await axe.run();
       return violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ": " + html + " " + failureSummary));
     })()`);
@@ -175,6 +175,64 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     expect((await cluster.events("lock.deleted")).map(({ user }) => user)).toEqual(["boss"]);
   });
 
+  test("a role's form and its text follow each other, and show what its users gain before it is saved", async () => {
+    await page.goto(`${site}/web/roles`);
+    await page.getByRole("button", { name: "all-hosts", exact: true }).click();
+    const [text, logins] = [page.getByLabel("Document in YAML"), page.getByLabel("Logins on hosts")];
+    await logins.waitFor();
+    await logins.fill("root\ndeploy");
+    await logins.blur();
+    await expect.poll(() => text.inputValue()).toContain("- deploy");
+    await page.getByText("host web-1 as deploy").waitFor();
+    await page.getByLabel("Hosts with the labels", { exact: true }).fill("env");
+    await page.getByLabel("Hosts with the labels", { exact: true }).blur();
+    await page.getByText("Write a label as name=value.").waitFor();
+    expect(await faults()).toEqual([]);
+    await picture("role");
+    await text.fill((await text.inputValue()).replace("- deploy", "- ops"));
+    await expect.poll(() => logins.inputValue()).toBe("root\nops");
+    await page.getByText("host web-1 as ops").waitFor();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("all-hosts has been saved.").waitFor();
+    expect((await cluster.events("role.updated")).map(({ user, name }) => [user, name])).toContainEqual(["boss", "all-hosts"]);
+  });
+
+  test("the next maintenance windows are shown in the zone of the reader, and in another one", async () => {
+    const document = { kind: "cluster_maintenance_config", spec: { agent_upgrades: { utc_start_hour: 3 } } };
+    await cluster.admin.putResource({ json: JSON.stringify({ ...document, metadata: { name: "cluster-maintenance-config" } }), overwrite: true });
+    await expect
+      .poll(async () => {
+        await page.goto(`${site}/web/updates`);
+        await heading("Updates").waitFor();
+        await page.waitForLoadState("networkidle");
+        return await page.getByLabel("Also in the zone").count();
+      })
+      .toBe(1);
+    await page.getByLabel("Also in the zone").selectOption("Asia/Tokyo");
+    await page
+      .getByText(/12:00–13:00/)
+      .first()
+      .waitFor();
+    expect(page.url()).toContain("zone=Asia%2FTokyo");
+    expect(await faults()).toEqual([]);
+    await picture("windows");
+  });
+
+  test("the own password is changed for the old one and a code", async () => {
+    await page.goto(`${site}/web/account`);
+    await page.getByRole("button", { name: "Change password" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Old password").fill("not the old one");
+    for (const label of ["New password 12", "New password again"]) await dialog.getByLabel(label).fill("another long password");
+    await dialog.getByLabel("Code").fill("000000");
+    await page.keyboard.press("Enter");
+    await page.getByText("Wrong password or one-time code").waitFor();
+    expect(await faults()).toEqual([]);
+    await picture("password");
+    await page.keyboard.press("Escape");
+    await heading("Your account").waitFor();
+  });
+
   test("an access is explained with the role that decides it", async () => {
     await page.goto(`${site}/web/explain`);
     await page.getByLabel("User").fill("boss");
@@ -222,6 +280,34 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     await page.evaluate("scrollTo(0, document.body.scrollHeight)");
     await page.getByText("web-9999.", { exact: false }).waitFor();
     await page.unroute("**/webapi/v1/hosts*");
+  });
+
+  test("the pages of an invite and of a sign-in to an application look as the others, and have no fault", async () => {
+    const person = { kind: "user", version: "v2", metadata: { name: "new-one" }, spec: { roles: ["access"] } };
+    await cluster.admin.putResource({ json: JSON.stringify(person) });
+    const { token } = await cluster.admin.createInvite({ user: "new-one" });
+    await using stranger = await chromium.browser.newContext({ ignoreHTTPSErrors: true });
+    const other = await stranger.newPage();
+    other.on("pageerror", (error) => troubles.push(String(error)));
+    for (const [name, path, title] of [
+      ["invite", `invite/${token}`, "Welcome to"],
+      ["launch", "launch/wiki.localhost", "Open an application"],
+      ["refused-invite", "invite/unknown", "This link does not work"],
+    ] as const) {
+      for (const colorScheme of ["light", "dark"] as const) {
+        for (const width of [1280, 320]) {
+          await other.emulateMedia({ colorScheme });
+          await other.setViewportSize({ width, height: width === 320 ? 640 : 800 });
+          await other.goto(`${site}/web/${path}`);
+          await other.getByRole("heading", { level: 1, name: title }).waitFor();
+          await other.waitForLoadState("networkidle");
+          await picture(`${name}-${colorScheme}-${width}`, other);
+          expect({ name, colorScheme, width, faults: await faults(other) }).toEqual({ name, colorScheme, width, faults: [] });
+          const overflow = await other.evaluate("Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth)");
+          expect({ name, width, overflow }).toEqual({ name, width, overflow: 0 });
+        }
+      }
+    }
   });
 
   test("logging out everywhere ends the session of another page, which asks for a login over what it shows", async () => {

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { RolePreview } from "../../core/api/web/access.ts";
 import type { Role } from "../../core/resources/role.ts";
 import { call } from "../api/request.ts";
@@ -121,12 +121,15 @@ interface LinesFacts {
 }
 
 function Lines({ label, value, placeholder, change }: LinesFacts) {
+  const id = useId();
   const [wrong, setWrong] = useState<string>();
   return (
-    <label class="field lines">
-      {label}
+    <div class="field lines">
+      <label for={id}>{label}</label>
       <textarea
         key={value}
+        id={id}
+        aria-invalid={wrong !== undefined}
         rows={Math.min(6, Math.max(1, linesOf(value ?? "").length))}
         spellcheck={false}
         disabled={value === undefined}
@@ -139,6 +142,6 @@ function Lines({ label, value, placeholder, change }: LinesFacts) {
           {wrong}
         </span>
       )}
-    </label>
+    </div>
   );
 }
