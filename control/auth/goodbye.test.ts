@@ -35,3 +35,13 @@ test("a client that closes while the service says goodbye throws nothing that no
   }
   expect(uncaught).toEqual([]);
 });
+
+test("a connection that was on its way to a service that retires makes its calls all the same", async () => {
+  await using t = await openTestAuth();
+  const [early, late] = [t.connect(), t.connect()];
+  const first = early.getCluster({});
+  const retired = t.auth.retire();
+  expect((await first).clusterName).toBe("test");
+  await retired;
+  expect((await late.getCluster({})).clusterName).toBe("test");
+});

@@ -120,7 +120,7 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
       await looking[Symbol.asyncDispose]();
       await Promise.all(listeners.map((listener) => listener.close()));
       remote.abort();
-      await server.close();
+      await server.retire();
     },
     close: async () => {
       own.stop();

@@ -12,7 +12,7 @@ import type { AuthContext } from "../auth-context.ts";
 import { authRoutes, maxRequest } from "./auth-routes.ts";
 import { type Caller, identifyPeer } from "./caller.ts";
 import { takeRelayed } from "./client-arrivals.ts";
-import { ConnectionBounds, keepSession } from "./connection-bounds.ts";
+import { ConnectionBounds, type KeptSession, keepSession } from "./connection-bounds.ts";
 
 /** Time limit of the TLS handshake, ms. */
 const handshakeMs = 10_000;
@@ -33,6 +33,11 @@ export interface AuthServerDeps {
 export interface AuthServer {
   /** Accepts a byte stream on which a client will speak TLS. */
   accept(stream: Duplex, remoteAddress: string): void;
+  /**
+   * Another process has taken over: lets open calls finish, then closes the rest. A connection that was on its way here makes its first call, and is closed
+   * after it.
+   */
+  retire(): Promise<void>;
   /** Refuses new connections, lets open calls finish, then closes the rest. */
   close(): Promise<void>;
 }
@@ -43,17 +48,19 @@ type Peer = Caller | PlatformError;
 export function createAuthServer(deps: AuthServerDeps): AuthServer {
   const { context } = deps;
   const open = new Set<Duplex>();
-  const sessions = new Map<Http2Session, { peer: Peer; quiet: () => Promise<void> }>();
+  const sessions = new Map<Http2Session, KeptSession & { readonly peer: Peer }>();
   const http2 = http2Server(deps, sessions);
   const contexts = secureContexts(deps.identity);
   const bounds = new ConnectionBounds();
   let arriving: { peer: Peer; tls: TLSSocket } | undefined;
-  let closing = false;
+  let [retired, closing] = [false, false];
   http2.on("session", (session: ServerHttp2Session) => {
     if (arriving === undefined) return session.destroy();
     const { peer, tls } = arriving;
-    sessions.set(session, { peer, ...keepSession(session, () => tls.destroy()) });
+    const kept = keepSession(session, () => tls.destroy());
+    sessions.set(session, { peer, ...kept });
     session.once("close", () => sessions.delete(session));
+    if (retired) void endSoon(session, kept);
   });
   const accept = (stream: Duplex, remoteAddress: string): void => {
     stream.on("error", () => {});
@@ -78,6 +85,10 @@ export function createAuthServer(deps: AuthServerDeps): AuthServer {
       arriving = undefined;
     });
   };
+  const retire = async (): Promise<void> => {
+    retired = true;
+    await Promise.all([...sessions].map(async ([session, kept]) => await endSoon(session, kept)));
+  };
   const close = async (): Promise<void> => {
     closing = true;
     const quiet = [...sessions.values()].map((session) => session.quiet());
@@ -88,7 +99,15 @@ export function createAuthServer(deps: AuthServerDeps): AuthServer {
     await within(flushMs, Promise.all(closed));
     for (const stream of open) stream.destroy();
   };
-  return { accept, close };
+  return { accept, retire, close };
+}
+
+/** Ends a connection after its calls; one without any yet after its first. */
+async function endSoon(session: Http2Session, { used, quiet }: KeptSession): Promise<void> {
+  await within(drainMs, used());
+  session.close();
+  await within(drainMs, quiet());
+  session.destroy();
 }
 
 const peerKey = createContextKey<Peer | undefined>(undefined);

@@ -72,13 +72,20 @@ function isLoopback(network: string): boolean {
 const idleMs = 60_000;
 const pingMs = 15_000;
 
+export interface KeptSession {
+  /** Resolves once a call has begun, or the connection has ended. */
+  used(): Promise<void>;
+  /** Resolves once no call is open. */
+  quiet(): Promise<void>;
+}
+
 /**
  * Ends idle connections and those whose peer is gone. A watch may be silent for a long time: its peer answers pings.
  * `cut` ends the connection below: a destroyed session waits for its last write, which a lost peer never accepts.
- * `quiet` resolves once no call is open.
  */
-export function keepSession(session: ServerHttp2Session, cut: () => void): { quiet(): Promise<void> } {
+export function keepSession(session: ServerHttp2Session, cut: () => void): KeptSession {
   let streams = 0;
+  const first = Promise.withResolvers<void>();
   const waiting: (() => void)[] = [];
   const giveUp = (): void => {
     session.destroy();
@@ -90,12 +97,13 @@ export function keepSession(session: ServerHttp2Session, cut: () => void): { qui
   session.on("error", () => {});
   session.on("stream", (stream) => {
     streams += 1;
+    first.resolve();
     stream.once("close", () => {
       streams -= 1;
       if (streams === 0) tell();
     });
   });
-  session.once("close", tell);
+  session.once("close", tell).once("close", first.resolve);
   session.setTimeout(idleMs, () => {
     if (streams === 0) {
       session.close();
@@ -112,6 +120,7 @@ export function keepSession(session: ServerHttp2Session, cut: () => void): { qui
     }
   });
   return {
+    used: () => first.promise,
     quiet: () =>
       new Promise((resolve) => {
         if (streams === 0 || session.destroyed) resolve();
