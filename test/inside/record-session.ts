@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { openAuthClient } from "../../core/api/auth-client.ts";
-import { encodeMember } from "../../core/recording/member.ts";
 import { joinTestHost } from "./connect-agent.ts";
+import { memberFile } from "./member-file.ts";
 import type { TestCluster } from "./open-cluster.ts";
 
 export interface RecordedSession {
@@ -29,7 +29,7 @@ export async function recordSession(
   const started = new Date(Date.now() - seconds * 1000);
   const service = format === undefined ? { login: "root" } : { kind: format === "statements" ? "db" : "app", resource: "orders", format };
   const facts = { sid: randomUUID(), server_id: host.hostId, server_name: "web-1", user, ...service, started: started.toISOString() };
-  const file = Buffer.concat(texts.map((text, number) => encodeMember(Buffer.from(text), number)));
+  const file = memberFile(texts);
   const ended = new Date(started.getTime() + seconds * 1000).toISOString();
   for (let offset = 0; offset < file.length; offset += callBytes) {
     const isLast = offset + callBytes >= file.length && !isRunning;

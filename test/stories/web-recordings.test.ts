@@ -6,6 +6,7 @@ import { encodeCastEvent, encodeCastHeader } from "../../core/recording/cast.ts"
 import { encodeRequest, encodeRequestsHeader } from "../../core/recording/requests.ts";
 import { encodeBegin, encodeEnd, encodeStatementsHeader } from "../../core/recording/statements.ts";
 import { enrolUser, type TestUser } from "../inside/enrol-user.ts";
+import { memberFile } from "../inside/member-file.ts";
 import { startTestCluster, type TestCluster } from "../inside/open-cluster.ts";
 import { recordSession } from "../inside/record-session.ts";
 import { type Chromium, openChromium } from "../world/chromium.ts";
@@ -109,6 +110,14 @@ describe.skipIf(!hasProgram("chromium"))("recordings in Chromium", () => {
     await page.goto(`${site}/web/recordings/${sid}`);
     await page.getByText("the session goes on").waitFor();
     await expect.poll(screen).toContain("still here");
+    // The proxy's answers as the session goes on, and ends.
+    const file = memberFile([header + shows(0.1, "still here\r\n"), shows(0.2, "and more\r\n")]);
+    await page.route("**/content?*", async (route) => {
+      const offset = Number(new URL(route.request().url()).searchParams.get("offset"));
+      await route.fulfill({ body: file.subarray(offset), headers: { "Platform-Recording-State": "complete" } });
+    });
+    await expect.poll(screen, { timeout: 10_000 }).toContain("and more");
+    await page.unroute("**/content?*");
   });
 
   test("in a long recording, any moment is there within two seconds", async () => {

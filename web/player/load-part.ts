@@ -15,6 +15,5 @@ export async function loadPart(sid: string, { offset, length, signal }: PartAsk)
     signal: AbortSignal.any([signal, AbortSignal.timeout(longestMs)]),
   });
   if (!answer.ok) throw await errorOf(answer);
-  const size = Number(answer.headers.get("Platform-Recording-Size"));
-  return { bytes: new Uint8Array(await answer.arrayBuffer()), size, isRunning: answer.headers.get("Platform-Recording-State") === "running" };
+  return { bytes: new Uint8Array(await answer.arrayBuffer()), isRunning: answer.headers.get("Platform-Recording-State") === "running" };
 }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { deflateRawSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { encodeMember } from "../../core/recording/member.ts";
+import { memberFile, memberOf } from "../../test/inside/member-file.ts";
 import { type Lines, readLines } from "./read-lines.ts";
 import { RecordingSource } from "./recording-source.ts";
 import { allOf, memorySource } from "./testing/memory-source.ts";
@@ -13,10 +13,8 @@ async function read(file: Buffer, from = 0): Promise<readonly Lines[]> {
   return await allOf(readLines(memorySource(file).source, { from, signal }));
 }
 
-const fileOf = (texts: readonly string[]): Buffer => Buffer.concat(texts.map((text, number) => encodeMember(Buffer.from(text), number)));
-
 test("the lines of each member come with the offset after it, from any member on", async () => {
-  const [first, second] = [encodeMember(Buffer.from("a\nb\n"), 0), encodeMember(Buffer.from("ü\n"), 1)];
+  const [first, second] = [memberOf("a\nb\n", 0), memberOf("ü\n", 1)];
   const file = Buffer.concat([first, second]);
   const last = { lines: ["ü"], end: file.length, isDamaged: false };
   expect(await read(file)).toEqual([{ lines: ["a", "b"], end: first.length, isDamaged: false }, last]);
@@ -25,7 +23,7 @@ test("the lines of each member come with the offset after it, from any member on
 
 test("a file of many parts is read whole, and parts are asked for once", async () => {
   const texts = Array.from({ length: 12 }, (_, at) => `${randomBytes(200_000).toString("hex")}${at}\n`);
-  const file = fileOf(texts);
+  const file = memberFile(texts);
   const { source, asked } = memorySource(file);
   for (let round = 0; round < 2; round += 1) {
     const lines = await allOf(readLines(source, { from: 0, signal }));
@@ -41,20 +39,20 @@ test.for([
   ["a cut end", (file: Buffer) => file.subarray(0, -1), ["1", "2"], [false, false]],
   ["a length that no member has", (file: Buffer) => Buffer.from(file).fill(0xff, 16, 20), ["2", "3"], [true, false]],
 ] as const)("with %s, the intact lines are read", async ([, broken, lines, damages]) => {
-  const parts = await read(broken(fileOf(["1\n", "2\n", "3\n"])));
+  const parts = await read(broken(memberFile(["1\n", "2\n", "3\n"])));
   expect([parts.flatMap((part) => part.lines), parts.map(({ isDamaged }) => isDamaged)]).toEqual([lines, damages]);
 });
 
 test("a text longer than any that is written is damage, and is not kept", async () => {
-  const bomb = encodeMember(Buffer.alloc(1024 * 1024, 0x20), 0);
+  const bomb = memberOf(Buffer.alloc(1024 * 1024, 0x20), 0);
   const body = deflateRawSync(Buffer.alloc(64 * 1024 * 1024, 0x20));
   const forged = Buffer.concat([bomb.subarray(0, 24), body, Buffer.alloc(8)]);
   forged.writeUInt32LE(forged.length, 16);
-  expect(await read(Buffer.concat([forged, encodeMember(Buffer.from("after\n"), 1)]))).toMatchObject([{ lines: ["after"], isDamaged: true }]);
+  expect(await read(Buffer.concat([forged, memberOf("after\n", 1)]))).toMatchObject([{ lines: ["after"], isDamaged: true }]);
 });
 
 test("any bytes end, and what is whole among them is read", async () => {
-  const good = encodeMember(Buffer.from("good\n"), 0);
+  const good = memberOf("good\n", 0);
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), fc.uint8Array({ maxLength: 200 }), async (before, after) => {
       const lines = (await read(Buffer.concat([before, good, after]))).flatMap((part) => part.lines);
@@ -64,19 +62,15 @@ test("any bytes end, and what is whole among them is read", async () => {
   );
 });
 
-test("a session that goes on is read on when there is more", async () => {
-  const [first, second] = [encodeMember(Buffer.from("1\n"), 0), encodeMember(Buffer.from("2\n"), 1)];
+test("a session that goes on is read on from the last whole member", async () => {
+  const [first, second] = [memberOf("1\n", 0), memberOf("2\n", 1)];
   let file = Buffer.concat([first, second.subarray(0, 10)]);
-  let isRunning = true;
   const source = new RecordingSource(async ({ offset, length }) => ({
     bytes: new Uint8Array(file.subarray(offset, offset + length)),
-    size: file.length,
-    isRunning,
+    isRunning: true,
   }));
-  const more = async (): Promise<void> => {
-    file = Buffer.concat([first, second]);
-    isRunning = false;
-  };
-  const parts = await allOf(readLines(source, { from: 0, signal, more }));
-  expect(parts.flatMap(({ lines }) => lines)).toEqual(["1", "2"]);
+  const before = await allOf(readLines(source, { from: 0, signal }));
+  file = Buffer.concat([first, second]);
+  const after = await allOf(readLines(source, { from: before.at(-1)?.end ?? 0, signal }));
+  expect([before, after].map((parts) => parts.flatMap(({ lines }) => lines))).toEqual([["1"], ["2"]]);
 });

@@ -15,22 +15,16 @@ export interface ReadAsk {
   /** Offset of a member, bytes. */
   readonly from: number;
   readonly signal: AbortSignal;
-  /** Called at the present end of a session that goes on: resolves when it is worth looking again. Left out: the end is the end. */
-  readonly more?: () => Promise<void>;
 }
 
-/** The lines of a recording in order, a member at a time. Throws what the source throws. */
-export async function* readLines(source: Pick<RecordingSource, "read" | "isRunning">, { from, signal, more }: ReadAsk): AsyncGenerator<Lines> {
+/** The lines of a recording in order up to its present end, a member at a time. Throws what the source throws. */
+export async function* readLines(source: Pick<RecordingSource, "read">, { from, signal }: ReadAsk): AsyncGenerator<Lines> {
   const splitter = new MemberSplitter(from);
   let [offset, isDamaged] = [from, false];
   for (;;) {
     signal.throwIfAborted();
     const bytes = await source.read(offset, signal);
-    if (bytes.length === 0) {
-      if (!source.isRunning || more === undefined) return;
-      await more();
-      continue;
-    }
+    if (bytes.length === 0) return;
     offset += bytes.length;
     for (const item of splitter.push(bytes)) {
       signal.throwIfAborted();

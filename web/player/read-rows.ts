@@ -15,7 +15,7 @@ export interface Rows {
 
 /** The rows of a recording as they are read, again and again. */
 export async function* readRows(
-  source: Pick<RecordingSource, "read" | "isRunning">,
+  source: Pick<RecordingSource, "read">,
   { reader, signal }: { readonly reader: RowReader; readonly signal: AbortSignal },
 ): AsyncGenerator<Rows> {
   const rows = new Map<number, RecordRow>();

@@ -19,28 +19,12 @@ export interface RecordListFacts {
 
 /** What a session did, as a list: statements with their results, or requests with their answers. */
 export function RecordList({ sid, of }: RecordListFacts) {
-  const [rows, setRows] = useState<Rows>({ rows: [], isDone: false, isDamaged: false, isFull: false });
-  const [error, setError] = useState<unknown>();
+  const { rows, error } = useRows({ sid, of });
   const [search, setSearch] = useState("");
   const [shown, show] = useState<RecordRow>();
-  useEffect(() => {
-    const stop = new AbortController();
-    const run = async (): Promise<void> => {
-      const source = new RecordingSource((ask) => loadPart(sid, ask));
-      const reader = of === "statements" ? new StatementRows() : new RequestRows();
-      for await (const some of readRows(source, { reader, signal: stop.signal })) setRows(some);
-    };
-    run().catch((thrown: unknown) => stop.signal.aborted || setError(thrown));
-    return () => stop.abort();
-  }, [sid, of]);
   const searchable = useMemo(() => makeSearchable(rows.rows, ({ text, answer }) => `${text} ${answer}`), [rows]);
   const found = useMemo(() => searchRows(searchable, search), [searchable, search]);
   const noun = of === "statements" ? "statement" : "request";
-  const notes = [
-    ...(rows.isDone ? [] : ["Loading…"]),
-    ...(rows.isDamaged ? ["The recording is damaged: the intact parts are shown."] : []),
-    ...(rows.isFull ? [`Only the first ${countText(rows.rows.length, noun)} are shown; tsh play shows all.`] : []),
-  ];
   return (
     <>
       <div class="tools">
@@ -55,7 +39,7 @@ export function RecordList({ sid, of }: RecordListFacts) {
           {sentenceOf(error)}
         </div>
       )}
-      {notes.length > 0 && <p class="quiet">{notes.join(" ")}</p>}
+      <Notes rows={rows} noun={noun} />
       {rows.isDone && found.length === 0 ? (
         <Empty title={`No ${noun} ${search === "" ? "was recorded" : `has all of: ${search}`}`} />
       ) : (
@@ -67,16 +51,47 @@ export function RecordList({ sid, of }: RecordListFacts) {
           order={{ id: "time", down: false }}
         />
       )}
-      {shown !== undefined && (
-        <Dialog title={`${of === "statements" ? "Statement" : "Request"} at ${lengthText(shown.time * 1000)}`} close={() => show(undefined)} wide>
-          <pre class="document">{shown.text}</pre>
-          <h3>Answer</h3>
-          <p>{shown.answer === "" ? "There is no answer in this recording." : shown.answer}</p>
-          <h3>As recorded</h3>
-          <pre class="document">{JSON.stringify(shown.records, undefined, 2)}</pre>
-        </Dialog>
-      )}
+      {shown !== undefined && <RecordDialog row={shown} of={of} close={() => show(undefined)} />}
     </>
+  );
+}
+
+/** The rows as far as they are read. */
+function useRows({ sid, of }: RecordListFacts): { readonly rows: Rows; readonly error: unknown } {
+  const [rows, setRows] = useState<Rows>({ rows: [], isDone: false, isDamaged: false, isFull: false });
+  const [error, setError] = useState<unknown>();
+  useEffect(() => {
+    const stop = new AbortController();
+    const run = async (): Promise<void> => {
+      const source = new RecordingSource((ask) => loadPart(sid, ask));
+      const reader = of === "statements" ? new StatementRows() : new RequestRows();
+      for await (const some of readRows(source, { reader, signal: stop.signal })) setRows(some);
+    };
+    run().catch((thrown: unknown) => stop.signal.aborted || setError(thrown));
+    return () => stop.abort();
+  }, [sid, of]);
+  return { rows, error };
+}
+
+/** What is to know about the list. */
+function Notes({ rows: { rows, isDone, isDamaged, isFull }, noun }: { readonly rows: Rows; readonly noun: string }) {
+  const notes = [
+    ...(isDone ? [] : ["Loading…"]),
+    ...(isDamaged ? ["The recording is damaged: the intact parts are shown."] : []),
+    ...(isFull ? [`Only the first ${countText(rows.length, noun)} are shown; tsh play shows all.`] : []),
+  ];
+  return notes.length === 0 ? null : <p class="quiet">{notes.join(" ")}</p>;
+}
+
+function RecordDialog({ row, of, close }: { readonly row: RecordRow; readonly of: RecordListFacts["of"]; readonly close: () => void }) {
+  return (
+    <Dialog title={`${of === "statements" ? "Statement" : "Request"} at ${lengthText(row.time * 1000)}`} close={close} wide>
+      <pre class="document">{row.text}</pre>
+      <h3>Answer</h3>
+      <p>{row.answer === "" ? "There is no answer in this recording." : row.answer}</p>
+      <h3>As recorded</h3>
+      <pre class="document">{JSON.stringify(row.records, undefined, 2)}</pre>
+    </Dialog>
   );
 }
 

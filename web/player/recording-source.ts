@@ -1,8 +1,6 @@
 /** A part of a recording as the proxy answers it. */
 export interface RecordingPart {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Of the recording so far, bytes. */
-  readonly size: number;
   /** Whether there will be more. */
   readonly isRunning: boolean;
 }

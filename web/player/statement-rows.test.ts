@@ -1,15 +1,16 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { encodeMember } from "../../core/recording/member.ts";
-import { encodeRequest } from "../../core/recording/requests.ts";
-import { encodeBegin, encodeEnd } from "../../core/recording/statements.ts";
+import { memberFile } from "../../test/inside/member-file.ts";
 import { maxRows, readRows } from "./read-rows.ts";
 import { RequestRows, type RowReader, StatementRows } from "./statement-rows.ts";
 import { allOf, memorySource } from "./testing/memory-source.ts";
 
+const line = (fields: object): string => `${JSON.stringify(fields)}\n`;
+const requestLine = (time: number, fields: object): string => line({ time, event: "app.session.request", code: "T2009I", ...fields });
+
 async function rowsOf(reader: RowReader, text: string) {
   const members = text.match(/(?:.*\n){1,5000}/g) ?? [];
-  const file = Buffer.concat(members.map((part, number) => encodeMember(Buffer.from(part), number)));
+  const file = memberFile(members);
   const { source } = memorySource(file);
   const states = await allOf(readRows(source, { reader, signal: new AbortController().signal }));
   return states.at(-1);
@@ -17,12 +18,12 @@ async function rowsOf(reader: RowReader, text: string) {
 
 test("an answer changes the row of its statement", async () => {
   const text = [
-    encodeBegin({ number: 1, time: 1, kind: "query", text: "select 1" }),
-    encodeBegin({ number: 2, time: 2, kind: "call", text: "" }),
-    encodeEnd({ number: 1, time: 3, outcome: "ok", rows: 1, tag: "SELECT 1" }),
-    encodeEnd({ number: 2, time: 4, outcome: "failed", code: "42P01", message: "no table" }),
-    encodeBegin({ number: 3, time: 5, kind: "query", text: "select pg_sleep(9)" }),
-    encodeEnd({ number: 9, time: 6, outcome: "ok" }),
+    line({ begin: 1, time: 1, kind: "query", text: "select 1" }),
+    line({ begin: 2, time: 2, kind: "call", text: "" }),
+    line({ end: 1, time: 3, outcome: "ok", rows: 1, tag: "SELECT 1" }),
+    line({ end: 2, time: 4, outcome: "failed", code: "42P01", message: "no table" }),
+    line({ begin: 3, time: 5, kind: "query", text: "select pg_sleep(9)" }),
+    line({ end: 9, time: 6, outcome: "ok" }),
   ].join("");
   expect((await rowsOf(new StatementRows(), text))?.rows).toMatchObject([
     { id: 1, time: 1, text: "select 1", answer: "1 returned", isFailure: false, records: [{ begin: 1 }, { end: 1 }] },
@@ -33,8 +34,8 @@ test("an answer changes the row of its statement", async () => {
 
 test("requests are rows with their status", async () => {
   const text =
-    encodeRequest({ time: 1, method: "GET", path: "/a", query: "q=1", status: 200 }) +
-    encodeRequest({ time: 2, method: "PUT", path: "/b", query: "", status: 502 });
+    requestLine(1, { method: "GET", path: "/a", raw_query: "q=1", status_code: 200 }) +
+    requestLine(2, { method: "PUT", path: "/b", raw_query: "", status_code: 502 });
   expect((await rowsOf(new RequestRows(), text))?.rows).toMatchObject([
     { text: "GET /a?q=1", answer: "200", isFailure: false },
     { text: "PUT /b", answer: "502", isFailure: true },
@@ -42,7 +43,9 @@ test("requests are rows with their status", async () => {
 });
 
 test("a page holds a bounded number of rows, and says so", async () => {
-  const text = Array.from({ length: maxRows + 1 }, (_, time) => encodeRequest({ time, method: "GET", path: "/", query: "", status: 200 })).join("");
+  const text = Array.from({ length: maxRows + 1 }, (_, time) =>
+    requestLine(time, { method: "GET", path: "/", raw_query: "", status_code: 200 }),
+  ).join("");
   const state = await rowsOf(new RequestRows(), text);
   expect([state?.rows.length, state?.isFull, state?.isDone]).toEqual([maxRows, true, true]);
 });
@@ -50,8 +53,8 @@ test("a page holds a bounded number of rows, and says so", async () => {
 test("any line is a row or nothing", () => {
   const readers = [new StatementRows(), new RequestRows()];
   fc.assert(
-    fc.property(fc.oneof(fc.string(), fc.json()), (line) => {
-      for (const reader of readers) expect(typeof reader.read(line)).toMatch(/undefined|object/);
+    fc.property(fc.oneof(fc.string(), fc.json()), (any) => {
+      for (const reader of readers) expect(typeof reader.read(any)).toMatch(/undefined|object/);
     }),
   );
 });

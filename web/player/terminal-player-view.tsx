@@ -12,7 +12,7 @@ import { TextFinder } from "./text-finder.tsx";
 /** The player of a terminal's recording: the terminal, controls, search. */
 export function TerminalPlayerView({ index }: { readonly index: RecordingIndex }) {
   const { recording, points } = index;
-  const place = useRef<HTMLDivElement>(null);
+  const place = useRef<HTMLElement>(null);
   const [opened, setOpened] = useState<{ readonly player: TerminalPlayer; readonly source: RecordingSource }>();
   // One player for each recording.
   useEffect(() => {
@@ -46,7 +46,7 @@ export function TerminalPlayerView({ index }: { readonly index: RecordingIndex }
   return (
     <div class="player">
       {opened !== undefined && <PlayerControls player={opened.player} />}
-      <div class="screen" ref={place} role="group" aria-label="What the terminal showed" />
+      <section class="screen" ref={place} aria-label="What the terminal showed" />
       {opened !== undefined && <TextFinder source={opened.source} seek={(time) => opened.player.seek(time)} />}
     </div>
   );

@@ -5,7 +5,7 @@ export function memorySource(file: Buffer): { readonly source: RecordingSource; 
   const asked: number[] = [];
   const source = new RecordingSource(async ({ offset, length }) => {
     asked.push(offset);
-    return { bytes: new Uint8Array(file.subarray(offset, offset + length)), size: file.length, isRunning: false };
+    return { bytes: new Uint8Array(file.subarray(offset, offset + length)), isRunning: false };
   });
   return { source, asked };
 }
