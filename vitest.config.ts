@@ -53,6 +53,8 @@ export default defineConfig({
       },
       {
         extends: true,
+        // For the one story with an agent in its own process.
+        resolve: { alias: [hostAddon] },
         test: {
           name: "stories",
           ...stories,

@@ -278,13 +278,7 @@ test("a certificate of a proxy for its user: accepted where relaying is expected
   expect(await certified(route, true)).toMatchObject({ name: "alice", route, relayed, validBefore: until });
   const toApp = { kind: "app", name: "wiki" };
   expect(await certified(toApp, true)).toMatchObject({ name: "alice", route: toApp, relayed, validBefore: until });
-  const refused: Parameters<typeof certified>[] = [
-    [route],
-    [route, false],
-    [{ kind: "db", name: "orders" }, true],
-    [undefined, true],
-    [toApp],
-  ];
+  const refused: Parameters<typeof certified>[] = [[route], [route, false], [{ kind: "db", name: "orders" }, true], [undefined, true], [toApp]];
   for (const attempt of refused) {
     await expect(certified(...attempt)).rejects.toMatchObject({ code: "unauthenticated", message: expect.stringContaining("of a proxy") });
   }

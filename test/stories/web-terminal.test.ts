@@ -99,11 +99,11 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
     const pasted = randomBytes(768 * 1024).toString("base64");
     await line("clear; stty raw; echo g''o; head -c 1048576 > pasted; stty cooked; echo do''ne");
     await expect.poll(shown).toContain("go");
-    await page.evaluate((text) => {
+    await page.evaluate(`{
       const data = new DataTransfer();
-      data.setData("text/plain", text);
+      data.setData("text/plain", "${pasted}");
       document.activeElement?.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
-    }, pasted);
+    }`);
     await expect.poll(shown, { timeout: 60_000 }).toContain("done");
     const hash = (bytes: string | Buffer) => createHash("sha256").update(bytes).digest("hex");
     expect(hash(await readFile(join(host.home, "pasted")))).toBe(hash(pasted));

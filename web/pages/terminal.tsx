@@ -31,44 +31,9 @@ type State =
 const readerKey = "terminal-for-screen-readers";
 
 function TerminalView({ wish }: Pick<TerminalPage, "wish">) {
-  const screen = useRef<HTMLDivElement>(null);
-  const running = useRef<RunningTerminal>(undefined);
   const wayOut = useRef<HTMLButtonElement>(null);
-  const [state, setState] = useState<State>({ is: "opening" });
-  const [title, setTitle] = useState("");
-  const [link, setLink] = useState<string>();
-  const [turn, setTurn] = useState(0);
   const [isForReader, setForReader] = useState(() => localStorage.getItem(readerKey) === "yes");
-  // One session for each turn, until the page is left.
-  useEffect(() => {
-    const element = screen.current;
-    if (element === null) return;
-    let isGone = false;
-    setState({ is: "opening" });
-    setTitle("");
-    runTerminal(element, {
-      wish,
-      token: bearer.value ?? "",
-      isForReader,
-      opened: ({ host, login }) => setState({ is: "open", where: login === "" ? host : `${login}@${host}` }),
-      ended: (notice) => setState(overOf(notice)),
-      titled: setTitle,
-      linked: setLink,
-      left: () => wayOut.current?.focus(),
-      failed: (problem) => notifyError(new Error(problem)),
-    }).then(
-      (started) => {
-        if (isGone) started.close();
-        else running.current = started;
-      },
-      (thrown: unknown) => setState({ is: "over", text: sentenceOf(thrown), isFailure: true }),
-    );
-    return () => {
-      isGone = true;
-      running.current?.close();
-      running.current = undefined;
-    };
-  }, [turn]);
+  const { screen, running, state, title, link, setLink, again } = useTerminal({ wish, isForReader, left: () => wayOut.current?.focus() });
   useAskBeforeLeaving(state.is === "open");
   const where = state.is === "open" ? state.where : wish.type === "open" ? wish.login : "session";
   useEffect(() => {
@@ -93,7 +58,7 @@ function TerminalView({ wish }: Pick<TerminalPage, "wish">) {
           </button>
         </div>
       </div>
-      <StateLine state={state} mode={wish.type === "join" ? wish.mode : undefined} again={() => setTurn(turn + 1)} />
+      <StateLine state={state} mode={wish.type === "join" ? wish.mode : undefined} again={again} />
       <div class="terminal-screen" ref={screen} />
       <p class="quiet terminal-keys">
         <kbd>Ctrl</kbd> <kbd>F6</kbd> leaves the terminal by keyboard, <kbd>Ctrl</kbd> <kbd>Shift</kbd> <kbd>C</kbd> copies what is selected.
@@ -101,6 +66,46 @@ function TerminalView({ wish }: Pick<TerminalPage, "wish">) {
       {link !== undefined && <LinkDialog address={link} close={() => setLink(undefined)} />}
     </div>
   );
+}
+
+/** The terminal in `screen`: one session at a time, until the page is left; `again` begins the next one. */
+function useTerminal({ wish, isForReader, left }: Pick<TerminalPage, "wish" | "isForReader" | "left">) {
+  const screen = useRef<HTMLDivElement>(null);
+  const running = useRef<RunningTerminal>(undefined);
+  const [state, setState] = useState<State>({ is: "opening" });
+  const [title, setTitle] = useState("");
+  const [link, setLink] = useState<string>();
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    const element = screen.current;
+    if (element === null) return;
+    let isGone = false;
+    setState({ is: "opening" });
+    setTitle("");
+    runTerminal(element, {
+      wish,
+      token: bearer.value ?? "",
+      isForReader,
+      opened: ({ host, login }) => setState({ is: "open", where: login === "" ? host : `${login}@${host}` }),
+      ended: (notice) => setState(overOf(notice)),
+      titled: setTitle,
+      linked: setLink,
+      left,
+      failed: (problem) => notifyError(new Error(problem)),
+    }).then(
+      (started) => {
+        if (isGone) started.close();
+        else running.current = started;
+      },
+      (thrown: unknown) => setState({ is: "over", text: sentenceOf(thrown), isFailure: true }),
+    );
+    return () => {
+      isGone = true;
+      running.current?.close();
+      running.current = undefined;
+    };
+  }, [turn]);
+  return { screen, running, state, title, link, setLink, again: () => setTurn(turn + 1) };
 }
 
 /** An error about the session shows the login; a lost connection may be one, which only a call can know. */

@@ -73,11 +73,14 @@ describe("the web API", () => {
     expect(answer.text).toMatch(shape);
   });
 
-  test.for(["/webapi/auth/export", "/webapi/auth/export?type=saml", "/webapi/auth/export?type=host&type=user"])("refuses %s in JSON", async (path) => {
-    const answer = await call(path);
-    expect(answer.status).toBe(400);
-    expect(answer.json()).toMatchObject({ error: { message: expect.any(String), code: "invalid" } });
-  });
+  test.for(["/webapi/auth/export", "/webapi/auth/export?type=saml", "/webapi/auth/export?type=host&type=user"])(
+    "refuses %s in JSON",
+    async (path) => {
+      const answer = await call(path);
+      expect(answer.status).toBe(400);
+      expect(answer.json()).toMatchObject({ error: { message: expect.any(String), code: "invalid" } });
+    },
+  );
 
   test.for([
     ["/webapi/nothing", "not_found"],

@@ -156,7 +156,7 @@ describe("before the upgrade", () => {
     expect(await dialTerminal(cluster, facts())).toBe(status);
   });
 
-  test("a plain request is no terminal, and another path no WebSocket", async () => {
+  test("a plain request is not a terminal, and another path not a WebSocket", async () => {
     expect((await alice("/terminal")).status).toBe(400);
     const headers = { connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13", "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==" };
     expect((await alice("/me", { headers })).status).toBe(200);
@@ -177,7 +177,7 @@ describe("after the upgrade", () => {
     ["the token of another session", async () => ({ token: (await openBrowser(cluster, "mallory", ["shells"])).token })],
     ["the cookie's value", async () => ({ token: alice.cookie.split("=")[1] })],
     ["no token", async () => ({})],
-    ["a token that is no text", async () => ({ token: 1 })],
+    ["a token that is not a text", async () => ({ token: 1 })],
     ["more than the token", async () => ({ token: alice.token, node: "x" })],
   ] as const)("a first message with %s ends it", async ([, first]) => {
     const socket = await dialTerminal(cluster, { cookie: alice.cookie, origin: site });
