@@ -55,6 +55,13 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
   const shown = async (): Promise<string> =>
     (await page.locator(".xterm-rows > div").allTextContents()).map((row) => row.replaceAll("\u00a0", " ").trimEnd()).join("\n");
 
+  /** The screen takes the mouse for all that is on it. */
+  async function press(text: string): Promise<void> {
+    const found = page.locator(".xterm-rows").getByText(text);
+    await found.hover({ force: true });
+    await found.click({ force: true });
+  }
+
   async function line(text: string): Promise<void> {
     await page.keyboard.type(text);
     await page.keyboard.press("Enter");
@@ -117,7 +124,7 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
     expect(await page.locator("main img").count()).toBe(0);
     await line(`printf '\\033]52;c;aGVsbG8=\\007\\033]8;;javascript:document.body.remove()\\033\\\\press-me\\033]8;;\\033\\\\\\n'`);
     await expect.poll(shown).toContain("press-me");
-    await page.locator(".xterm-rows").getByText("press-me").click();
+    await press("press-me");
     expect(await page.getByRole("dialog").count()).toBe(0);
     await page.getByRole("heading", { level: 1, name: `${login}@web-1` }).waitFor();
   });
@@ -125,9 +132,7 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
   test("a link to a web page is opened after a question", async () => {
     await line(`clear; printf '\\033]8;;https://example.com/page\\033\\\\press-this\\033]8;;\\033\\\\\\n'`);
     await expect.poll(shown).toContain("press-this");
-    const text = page.locator(".xterm-rows").getByText("press-this");
-    await text.hover();
-    await text.click();
+    await press("press-this");
     await page.getByRole("dialog").getByText("https://example.com/page").waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
     await page.locator(".xterm").click();
@@ -152,7 +157,7 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
     await line("exit 7");
     await page.getByText("The session ended with status 7.").waitFor();
     await page.getByRole("button", { name: "Open a new session" }).click();
-    await expect.poll(shown, { timeout: 15_000 }).toMatch(/[#$] /);
+    await expect.poll(shown, { timeout: 15_000 }).toMatch(/[#$]$/m);
   });
 
   test("a lock ends it within seconds, and says why", async () => {
