@@ -18,7 +18,7 @@ export class Assertion {
     this.#now = now;
   }
 
-  /** Throws PlatformError when there is no token and none can be had. */
+  /** Throws PlatformError if no valid token is left and a new one cannot be signed. */
   async token(): Promise<string> {
     const now = this.#now().getTime();
     if (this.#current !== undefined && now < this.#renewAt) return this.#current.token;

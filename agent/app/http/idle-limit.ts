@@ -31,7 +31,7 @@ export class IdleLimit {
     };
   }
 
-  /** There is no limit from here on. */
+  /** Removes the limit. */
   stop(): void {
     this.#isOver = true;
     clearTimeout(this.#timer);

@@ -84,13 +84,13 @@ async function permitted(api: Api, call: Call): Promise<Caller> {
 /** The user for whose browser a proxy calls. Throws `denied` for another caller, `unauthenticated` for a session that has ended. */
 async function browserCaller(
   context: AuthContext,
-  { caller, session: text, address: told }: { readonly caller: Caller; readonly session: string; readonly address: string | null },
+  { caller, session: text, address: stated }: { readonly caller: Caller; readonly session: string; readonly address: string | null },
 ): Promise<UserCaller> {
   if (caller.kind !== "host" || caller.identity.role !== "proxy" || context.now() >= caller.identity.validBefore)
     throw new PlatformError("denied", "access denied: only proxies call for browsers");
   await requireHost(context.storage, "proxy", caller.identity.id);
   const { session, identity } = await useSession(context, text);
-  return { kind: "user", identity, session, proxyId: caller.identity.id, address: clientAddress(caller, told) ?? caller.address };
+  return { kind: "user", identity, session, proxyId: caller.identity.id, address: clientAddress(caller, stated) ?? caller.address };
 }
 
 function refusal({ context, callerOf }: Api, { method, handler, browser }: Call, thrown: unknown): Error {

@@ -53,7 +53,7 @@ async function requireHostAccess(
   { host, login }: Extract<BrowserTarget, { kind: "ssh" }>,
 ): Promise<{ readonly login: string }> {
   const { metadata, spec } = await getAnyNode(context, host).catch((thrown: unknown) => {
-    // Whether a host exists is for those who may reach it.
+    // Only users with access learn whether a host exists.
     if (thrown instanceof PlatformError && thrown.code === "not_found") throw unseen(host, login);
     throw thrown;
   });

@@ -25,7 +25,7 @@ export interface TestSession extends InsideEngineSession {
   readonly touches: number[];
 }
 
-/** A server, and sessions of alice, who may use its database `orders`. Disposing ends them all. */
+/** A server, and sessions of alice with access to its database `orders`. Disposing ends them all. */
 export class TestSessions implements AsyncDisposable {
   readonly server: MongoServer;
   readonly #opened: TestSession[] = [];
