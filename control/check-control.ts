@@ -7,7 +7,7 @@ import { expiryWarning, type WebCertificate } from "../core/resources/proxy-fact
 import { formatHostPort, type HostPort } from "../core/transport/host-port.ts";
 import { checkClusterName } from "./auth/open-cluster.ts";
 import type { ControlConfig, ProxyConfig } from "./config.ts";
-import { openPair, usedFor } from "./proxy/identity/web-certificates.ts";
+import { openPair, usedFor } from "./proxy/identity/key-pair.ts";
 
 /**
  * Checks everything that a start of control would refuse, without starting: throws its PlatformError. Returns warnings.

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { constants } from "node:fs";
-import { type FileHandle, mkdir, open, readFile, rm, stat } from "node:fs/promises";
+import { mkdir, readFile, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { AuditFacts } from "../../core/audit/audit-events.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { startOf } from "../../core/processes/start-of.ts";
-import { freeSegments, type Segment, segmentName, sequenceOf } from "./spool-segments.ts";
+import { SegmentWriter, segmentEvents } from "./segment-writer.ts";
+import { freeSegments, type Segment, type Writer } from "./spool-segments.ts";
 
 /** Audit events on this host until the auth service has them. */
 export interface Spool {
@@ -43,10 +43,6 @@ export interface SpoolOptions {
   readonly maxBytes?: number;
 }
 
-/** Bytes or events at which a segment is closed: it is one batch, which must fit one API call. */
-const segmentBytes = 1024 * 1024;
-const segmentEvents = 256;
-
 interface Waiting {
   readonly line: string;
   readonly done: () => void;
@@ -70,9 +66,8 @@ class FileSpool implements Spool {
   readonly #closed: string[] = [];
   /** Sizes of segments that other processes wrote. */
   readonly #adopted = new Map<string, number>();
-  readonly #own: { readonly pid: number; readonly start: string };
-  #current: { name: string; handle: FileHandle; bytes: number; events: number } | undefined;
-  #sequence = 0;
+  readonly #own: Writer;
+  readonly #segments: SegmentWriter;
   #bytes = 0;
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
@@ -82,9 +77,10 @@ class FileSpool implements Spool {
   #patience: NodeJS.Timeout | undefined;
   #isFull = false;
 
-  constructor(options: SpoolOptions, own: { pid: number; start: string }) {
+  constructor(options: SpoolOptions, own: Writer) {
     this.#options = options;
     this.#own = own;
+    this.#segments = new SegmentWriter(options.folder, { own, closed: (name) => this.#closed.push(name) });
   }
 
   async record(facts: AuditFacts, patienceMs = 0): Promise<void> {
@@ -116,7 +112,7 @@ class FileSpool implements Spool {
     for (;;) {
       // No await between the last check and the rotation: a segment is never closed under its writer.
       while (this.#writing !== undefined) await this.#writing;
-      if (this.#closed.length === 0 && this.#current !== undefined) await this.#rotate();
+      if (this.#closed.length === 0) await this.#segments.close();
       const name = this.#closed[0];
       if (name === undefined) return undefined;
       const file = join(this.#options.folder, name);
@@ -156,7 +152,7 @@ class FileSpool implements Spool {
       this.#closed.push(name);
       this.#adopted.set(name, bytes);
       this.#bytes += bytes;
-      this.#sequence = Math.max(this.#sequence, sequenceOf(name));
+      this.#segments.follow(name);
     }
     this.#closed.sort();
     return fresh.length > 0;
@@ -165,7 +161,7 @@ class FileSpool implements Spool {
   async close(): Promise<void> {
     if (this.#waiting.length > 0) this.#write();
     while (this.#writing !== undefined) await this.#writing;
-    await this.#rotate();
+    await this.#segments.close();
   }
 
   /** One writer at a time; events that arrive meanwhile go with the next write, under one fsync. */
@@ -190,7 +186,7 @@ class FileSpool implements Spool {
 
   async #store(batch: readonly Waiting[]): Promise<void> {
     try {
-      await this.#append(batch.map(({ line }) => line).join(""), batch.length);
+      await this.#segments.append(batch.map(({ line }) => line).join(""), batch.length);
       for (const { done } of batch) done();
     } catch (cause) {
       this.#options.log.error("could not write an audit event", { folder: this.#options.folder, error: cause });
@@ -199,38 +195,8 @@ class FileSpool implements Spool {
         this.#bytes -= Buffer.byteLength(line);
         failed(error);
       }
-      await this.#rotate().catch(() => {});
+      await this.#segments.close().catch(() => {});
     }
-  }
-
-  async #append(text: string, events: number): Promise<void> {
-    const current = await this.#segment();
-    await current.handle.writeFile(text);
-    await current.handle.datasync();
-    current.bytes += Buffer.byteLength(text);
-    current.events += events;
-    if (current.bytes >= segmentBytes || current.events >= segmentEvents) await this.#rotate();
-  }
-
-  async #segment(): Promise<{ handle: FileHandle; bytes: number; events: number }> {
-    if (this.#current !== undefined) return this.#current;
-    this.#sequence += 1;
-    const name = segmentName(this.#sequence, this.#own);
-    await using folder = await open(this.#options.folder, constants.O_RDONLY);
-    const handle = await open(join(this.#options.folder, name), "wx", 0o600);
-    // From here on `close` finds it, even if the next line throws.
-    const current = { name, handle, bytes: 0, events: 0 };
-    this.#current = current;
-    await folder.sync();
-    return current;
-  }
-
-  async #rotate(): Promise<void> {
-    const current = this.#current;
-    if (current === undefined) return;
-    this.#current = undefined;
-    this.#closed.push(current.name);
-    await current.handle.close();
   }
 }
 

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { fillScript } from "./web-app.ts";
+import { fillScript } from "./script-route.ts";
 
 const script = "#!/bin/sh\nset -eu\nPLATFORM_PROXY=''\nprintf %s \"$PLATFORM_PROXY\"\n";
 

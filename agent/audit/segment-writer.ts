@@ -1,0 +1,70 @@
+import { constants } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { join } from "node:path";
+import { segmentName, sequenceOf, type Writer } from "./spool-segments.ts";
+
+/** Bytes or events at which a segment is closed: it is one batch, which must fit one API call. */
+const segmentBytes = 1024 * 1024;
+export const segmentEvents = 256;
+
+interface Current {
+  readonly name: string;
+  readonly handle: FileHandle;
+  bytes: number;
+  events: number;
+}
+
+export interface SegmentWriterOptions {
+  readonly own: Writer;
+  /** Called with the name of each segment to which nothing is written any more. */
+  readonly closed: (name: string) => void;
+}
+
+/** Writes the segments of this process, one after the other. One call at a time. */
+export class SegmentWriter {
+  readonly #folder: string;
+  readonly #options: SegmentWriterOptions;
+  #current: Current | undefined;
+  #sequence = 0;
+
+  constructor(folder: string, options: SegmentWriterOptions) {
+    this.#folder = folder;
+    this.#options = options;
+  }
+
+  /** New segments come after this one. */
+  follow(name: string): void {
+    this.#sequence = Math.max(this.#sequence, sequenceOf(name));
+  }
+
+  /** Resolves once the lines are on disk. Throws as the file system does; the segment should be closed then. */
+  async append(lines: string, events: number): Promise<void> {
+    const current = this.#current ?? (await this.#open());
+    await current.handle.writeFile(lines);
+    await current.handle.datasync();
+    current.bytes += Buffer.byteLength(lines);
+    current.events += events;
+    if (current.bytes >= segmentBytes || current.events >= segmentEvents) await this.close();
+  }
+
+  /** Closes the segment that is being written, if there is one; it counts as closed from this call on. */
+  async close(): Promise<void> {
+    const current = this.#current;
+    if (current === undefined) return;
+    this.#current = undefined;
+    this.#options.closed(current.name);
+    await current.handle.close();
+  }
+
+  async #open(): Promise<Current> {
+    this.#sequence += 1;
+    const name = segmentName(this.#sequence, this.#options.own);
+    await using folder = await open(this.#folder, constants.O_RDONLY);
+    const handle = await open(join(this.#folder, name), "wx", 0o600);
+    // From here on `close` finds it, even if the next line throws.
+    const current = { name, handle, bytes: 0, events: 0 };
+    this.#current = current;
+    await folder.sync();
+    return current;
+  }
+}
