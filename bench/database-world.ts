@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Cluster } from "../test/world/cluster.ts";
 import type { User } from "../test/world/cluster-user.ts";
 import { startMariadb, startRedis } from "../test/world/database-servers.ts";
-import { databaseTunnel } from "../test/world/database-tunnel.ts";
+import { databaseTunnel } from "../test/world/tsh-tunnel.ts";
 import { freePorts } from "../test/world/free-port.ts";
 import { startPostgres } from "../test/world/postgres-server.ts";
 import { output } from "../test/world/program.ts";

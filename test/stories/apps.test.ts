@@ -10,8 +10,9 @@ import type { User } from "../world/cluster-user.ts";
 import { echoed } from "../world/echo.ts";
 import { openProxyNetwork, type ProxyNetwork } from "../world/http-proxy/open-proxy-network.ts";
 import { startSquid } from "../world/http-proxy/start-squid.ts";
-import { program, run, start } from "../world/program.ts";
+import { program, run } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
+import { appTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -72,30 +73,6 @@ describe("raw TCP applications", () => {
     return JSON.parse((await user.tsh(["apps", "ls", "--format=json"])).stdout) as Listed[];
   }
 
-  /** `tsh proxy app`, with the port that it prints. */
-  async function proxyApp(
-    { home }: Pick<User, "home">,
-    name: string,
-    more: readonly string[] = [],
-  ): Promise<{ readonly port: number; readonly said: () => string } & AsyncDisposable> {
-    const running = start(program("tsh"), ["proxy", "app", name, ...more], { env: { TSH_HOME: home } });
-    let said = "";
-    for (const stream of [running.stdout, running.stderr]) stream?.on("data", (chunk: Buffer) => (said += chunk.toString()));
-    const port = await until("it listens", () => {
-      if (running.exitCode !== null) throw new Error(said);
-      return Number(/127\.0\.0\.1:(\d+)/.exec(said)?.[1]) || undefined;
-    });
-    return {
-      port,
-      said: () => said,
-      [Symbol.asyncDispose]: async () => {
-        const closed = once(running, "close");
-        running.kill("SIGINT");
-        await closed;
-      },
-    };
-  }
-
   /** What comes back; empty when the connection is refused, which resets it. */
   async function answered(port: number, text: string): Promise<string> {
     return await echoed({ port }, text).catch(() => "");
@@ -108,7 +85,7 @@ describe("raw TCP applications", () => {
   });
 
   test("bytes go both ways, each end by itself, through whichever agent offers it; both ends are in the audit log", async () => {
-    await using proxied = await proxyApp(alice, "orders");
+    await using proxied = await appTunnel(alice, "orders");
     const seen = new Set<string>();
     for (let round = 0; round < 20 && seen.size < 2; round += 1) seen.add((await echoed({ port: proxied.port }, "hello")).replace(":hello", ""));
     expect([...seen].sort()).toEqual(["orders-1", "orders-2"]);
@@ -124,9 +101,9 @@ describe("raw TCP applications", () => {
     await cluster.admin("auth", "sign", "--user=alice", "--only=app/orders", `--out=${file}`);
     const home = join(cluster.dir, "nobody");
     const identity = ["-i", file, `--proxy=${cluster.proxy}`];
-    await using proxied = await proxyApp({ home }, "orders", identity);
+    await using proxied = await appTunnel({ home }, "orders", identity);
     expect(await echoed({ port: proxied.port }, "m")).toMatch(/^orders-[12]:m$/);
-    await using other = await proxyApp({ home }, "payroll", identity);
+    await using other = await appTunnel({ home }, "payroll", identity);
     expect(await answered(other.port, "m")).toBe("");
     expect(other.said()).toMatch(/certificate of alice is only for app "orders"/);
     const machine = (...args: readonly string[]) => run(program("tsh"), [...identity, ...args], { env: { TSH_HOME: home }, limitMs: 30_000 });
@@ -148,7 +125,7 @@ describe("raw TCP applications", () => {
     await cluster.admin("create", "-f", file);
     const isListed = async (): Promise<boolean> => (await listed(alice)).some(({ name }) => name === "stock");
     await until("it is offered", isListed);
-    await using proxied = await proxyApp(alice, "stock");
+    await using proxied = await appTunnel(alice, "stock");
     expect(await echoed({ port: proxied.port }, "s")).toBe("stock:s");
     expect(await squid.accessLog()).toMatch(/CONNECT/);
     await cluster.admin("rm", "app/stock");
@@ -166,7 +143,7 @@ describe("raw TCP applications", () => {
   });
 
   test("a removed role affects the next connection, and its user gets the reason", async () => {
-    await using proxied = await proxyApp(alice, "orders");
+    await using proxied = await appTunnel(alice, "orders");
     expect(await echoed({ port: proxied.port }, "a")).toMatch(/:a$/);
     await putRole(cluster, "orders", { allow: { app_labels: { env: "prod" } } });
     await until("it is refused", async () => (await answered(proxied.port, "b")) === "");
@@ -178,7 +155,7 @@ describe("raw TCP applications", () => {
 
   test("an idle connection is ended by its role, and a lock ends one at once", async () => {
     await putRole(cluster, "orders", { options: { client_idle_timeout: "1s" }, allow: { app_labels: { env: "test" } } });
-    await using proxied = await proxyApp(alice, "orders");
+    await using proxied = await appTunnel(alice, "orders");
     const { connect } = await import("node:net");
     const open = async (): Promise<Socket> => {
       const socket = connect({ port: proxied.port, host: "127.0.0.1" }).on("error", () => {});
@@ -202,7 +179,7 @@ describe("raw TCP applications", () => {
 
   test("when one agent is gone the other serves", async () => {
     await first.service.kill();
-    await using proxied = await proxyApp(alice, "orders");
+    await using proxied = await appTunnel(alice, "orders");
     for (let round = 0; round < 5; round += 1) expect(await echoed({ port: proxied.port }, "y")).toBe("orders-2:y");
     await second.service.stop();
     await until("nobody offers it", async () => (await listed(alice)).length === 0);

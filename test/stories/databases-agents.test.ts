@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditEvents, audited } from "../world/audited.ts";
 import type { Agent } from "../world/cluster-agent.ts";
-import { databaseTunnel } from "../world/database-tunnel.ts";
 import { openProxyNetwork, type ProxyNetwork } from "../world/http-proxy/open-proxy-network.ts";
 import { type Squid, startSquid } from "../world/http-proxy/start-squid.ts";
 import { hasPostgres } from "../world/postgres-server.ts";
 import { entry, openPostgresWorld, type PostgresWorld, psql } from "../world/postgres-world.ts";
 import { output } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
+import { databaseTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
 interface Listed {

@@ -8,7 +8,6 @@ import { MongoClient, type MongoClientOptions } from "mongodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditEvents, audited } from "../world/audited.ts";
 import type { User } from "../world/cluster-user.ts";
-import { databaseTunnel } from "../world/database-tunnel.ts";
 import { DatabaseWorld } from "../world/database-world.ts";
 import { MongoServer } from "../world/mongo-server.ts";
 import { MongoSet } from "../world/mongo-set.ts";
@@ -16,6 +15,7 @@ import { mongosh } from "../world/mongosh.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
 import { type Finished, output, run } from "../world/program.ts";
 import { rounds } from "../world/rounds.ts";
+import { databaseTunnel } from "../world/tsh-tunnel.ts";
 
 const script = resolve(import.meta.dirname, "../world/database-clients/mongo.py");
 /** Debian packages its modules for this one. */

@@ -8,15 +8,16 @@ import { type Database, databaseOf } from "../../agent/db/database.ts";
 import { audited } from "../world/audited.ts";
 import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
-import { hasMariadb, type Mariadb, startMariadb } from "../world/database-servers.ts";
-import { databaseTunnel } from "../world/database-tunnel.ts";
-import { DatabaseWorld } from "../world/database-world.ts";
+import type { Mariadb } from "../world/database-servers.ts";
+import type { DatabaseWorld } from "../world/database-world.ts";
 import { commandLine, mysqlCli } from "../world/mysql-clients.ts";
-import { ifPossible, NotHere } from "../world/not-here.ts";
+import { openMysqlWorld } from "../world/mysql-world.ts";
+import { NotHere } from "../world/not-here.ts";
 import { streamGrowth, watchMemory } from "../world/peak-memory.ts";
 import { output } from "../world/program.ts";
 import { rounds } from "../world/rounds.ts";
-import { type Mysql, startMysql } from "../world/sid-servers.ts";
+import type { Mysql } from "../world/sid-servers.ts";
+import { databaseTunnel } from "../world/tsh-tunnel.ts";
 
 /** Rows of 1 KiB: 200 MB in `make test-long`. */
 const rows = rounds(200_000, 20_000);
@@ -29,21 +30,15 @@ describe("MySQL and MariaDB behind an agent, with much data", () => {
   let alice: User;
 
   beforeAll(async () => {
-    world = await DatabaseWorld.open();
-    const signed = await world.sign("mysql");
-    [ofMariadb, ofMysql] = await Promise.all([
-      hasMariadb ? startMariadb({ signed, folder: world.folder("mariadb") }) : new NotHere("MariaDB needs root and Debian's mariadb-server"),
-      ifPossible(() => startMysql({ signed, folder: world.folder("mysql") })),
-    ]);
-    const offered: { name: string; protocol: "mysql"; at: number }[] = [];
-    for (const [name, server] of [["shop-mariadb", ofMariadb] as const, ["shop-mysql", ofMysql] as const]) {
-      if (server instanceof NotHere) continue;
-      world.use(server);
-      await server.sql("create user reader require subject '/CN=reader'; create database shop; grant all on shop.* to reader");
-      await server.sql("set global max_allowed_packet = 67108864");
-      offered.push({ name, protocol: "mysql", at: server.port });
-    }
-    agent = await world.offer(offered);
+    ({
+      world,
+      mariadb: ofMariadb,
+      mysql: ofMysql,
+      agent,
+    } = await openMysqlWorld([
+      "create user reader require subject '/CN=reader'; create database shop; grant all on shop.* to reader",
+      "set global max_allowed_packet = 67108864",
+    ]));
     alice = await world.user("alice", { db_users: ["reader"], db_names: [] });
   });
   afterAll(async () => await world?.[Symbol.asyncDispose]());

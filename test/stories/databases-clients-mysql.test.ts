@@ -3,14 +3,15 @@ import { createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { audited } from "../world/audited.ts";
 import type { User } from "../world/cluster-user.ts";
-import { type DatabaseServer, hasMariadb, type Mariadb, startMariadb } from "../world/database-servers.ts";
-import { databaseTunnel } from "../world/database-tunnel.ts";
-import { DatabaseWorld } from "../world/database-world.ts";
+import type { DatabaseServer, Mariadb } from "../world/database-servers.ts";
+import type { DatabaseWorld } from "../world/database-world.ts";
 import { commandLine, connectorJ, mariadbCli, mysqlCli, mysqlClients } from "../world/mysql-clients.ts";
+import { openMysqlWorld } from "../world/mysql-world.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
 import { run, start } from "../world/program.ts";
 import { sidPrograms } from "../world/sid-programs.ts";
-import { type Mysql, startMysql } from "../world/sid-servers.ts";
+import type { Mysql } from "../world/sid-servers.ts";
+import { databaseTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
 const setup = `create user reader require subject '/CN=reader'; create user writer require subject '/CN=somebody'; create database shop;
@@ -23,20 +24,7 @@ describe("clients of MySQL and MariaDB", () => {
   let alice: User;
 
   beforeAll(async () => {
-    world = await DatabaseWorld.open();
-    const signed = await world.sign("mysql");
-    [ofMariadb, ofMysql] = await Promise.all([
-      hasMariadb ? startMariadb({ signed, folder: world.folder("mariadb") }) : new NotHere("MariaDB needs root and Debian's mariadb-server"),
-      ifPossible(() => startMysql({ signed, folder: world.folder("mysql") })),
-    ]);
-    const offered: { name: string; protocol: "mysql"; at: number }[] = [];
-    for (const [name, server] of [["shop-mariadb", ofMariadb] as const, ["shop-mysql", ofMysql] as const]) {
-      if (server instanceof NotHere) continue;
-      world.use(server);
-      await server.sql(setup);
-      offered.push({ name, protocol: "mysql", at: server.port });
-    }
-    await world.offer(offered);
+    ({ world, mariadb: ofMariadb, mysql: ofMysql } = await openMysqlWorld([setup]));
     alice = await world.user("alice", { db_users: ["reader", "writer"], db_names: [] });
   });
   afterAll(async () => await world?.[Symbol.asyncDispose]());

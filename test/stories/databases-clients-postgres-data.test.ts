@@ -7,12 +7,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditEvents } from "../world/audited.ts";
 import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
-import { databaseTunnel } from "../world/database-tunnel.ts";
 import { DatabaseWorld } from "../world/database-world.ts";
 import { streamGrowth, watchMemory } from "../world/peak-memory.ts";
 import { hasPostgres, type PostgresServer, startPostgres } from "../world/postgres-server.ts";
 import { output, run } from "../world/program.ts";
 import { rounds } from "../world/rounds.ts";
+import { databaseTunnel } from "../world/tsh-tunnel.ts";
 
 /** Rows of 1 KiB: 1 GB in `make test-long`. */
 const tableRows = rounds(1_000_000, 30_000);

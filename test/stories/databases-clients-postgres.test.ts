@@ -4,7 +4,6 @@ import { resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { audited } from "../world/audited.ts";
 import type { User } from "../world/cluster-user.ts";
-import { databaseTunnel } from "../world/database-tunnel.ts";
 import { DatabaseWorld } from "../world/database-world.ts";
 import { embeddedPostgres } from "../world/embedded-postgres.ts";
 import { hasProgram } from "../world/has-program.ts";
@@ -13,6 +12,7 @@ import { hasPostgres, type PostgresServer, startPostgres } from "../world/postgr
 import { output, type RunOptions, run, start } from "../world/program.ts";
 import { cancelRequest, gssRequest, RawPostgres, sslRequest, startupPacket } from "../world/raw-postgres.ts";
 import { sidPrograms } from "../world/sid-programs.ts";
+import { databaseTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
 const jdbc = "/usr/share/java/postgresql.jar";

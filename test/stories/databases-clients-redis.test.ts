@@ -11,7 +11,6 @@ import { auditEvents, audited } from "../world/audited.ts";
 import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
 import { type DatabaseServer, hasRedis, startRedis } from "../world/database-servers.ts";
-import { databaseTunnel } from "../world/database-tunnel.ts";
 import { DatabaseWorld } from "../world/database-world.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
 import { streamGrowth, watchMemory } from "../world/peak-memory.ts";
@@ -19,6 +18,7 @@ import { output, run, start } from "../world/program.ts";
 import { rounds } from "../world/rounds.ts";
 import { sidPrograms } from "../world/sid-programs.ts";
 import { startValkey, startValkeyCluster } from "../world/sid-servers.ts";
+import { databaseTunnel } from "../world/tsh-tunnel.ts";
 
 const script = resolve(import.meta.dirname, "../world/database-clients/redis_client.py");
 /** Debian packages its modules for this one. */

@@ -2,10 +2,10 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { audited } from "../world/audited.ts";
-import { databaseTunnel } from "../world/database-tunnel.ts";
 import { hasPostgres } from "../world/postgres-server.ts";
 import { isOffered, openPostgresWorld, type PostgresWorld, psql } from "../world/postgres-world.ts";
 import { program, type RunOptions, run } from "../world/program.ts";
+import { databaseTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
 /** From `tctl create` to a change that users notice, with the time of one `tsh db ls`, ms. */

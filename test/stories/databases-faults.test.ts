@@ -2,12 +2,12 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { databaseTunnel, type RunningTunnel } from "../world/database-tunnel.ts";
 import { batchRows, codeOf, keepLedger, type Ledger, ledgerTables } from "../world/ledger.ts";
 import { hasPostgres } from "../world/postgres-server.ts";
 import { openPostgresWorld, type PostgresWorld, psqlArguments } from "../world/postgres-world.ts";
 import { start } from "../world/program.ts";
 import { rounds } from "../world/rounds.ts";
+import { databaseTunnel, type RunningTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
 /** What fails, and the errors that its clients may see. */

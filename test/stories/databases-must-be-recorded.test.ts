@@ -5,12 +5,12 @@ import { describe, expect, test } from "vitest";
 import { audited } from "../world/audited.ts";
 import type { Cluster, ClusterOptions } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
-import { databaseTunnel } from "../world/database-tunnel.ts";
 import { DatabaseWorld } from "../world/database-world.ts";
 import { listRecordings } from "../world/list-recordings.ts";
 import { played } from "../world/played.ts";
 import { hasPostgres, startPostgres } from "../world/postgres-server.ts";
 import { output } from "../world/program.ts";
+import { databaseTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
 const isRoot = process.getuid?.() === 0;

@@ -8,13 +8,13 @@ import { audited } from "../world/audited.ts";
 import type { Cluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
 import { hasMariadb, hasRedis } from "../world/database-servers.ts";
-import { databaseTunnel } from "../world/database-tunnel.ts";
 import { DatabaseWorld } from "../world/database-world.ts";
 import { listRecordings } from "../world/list-recordings.ts";
 import { played } from "../world/played.ts";
 import { hasPostgres } from "../world/postgres-server.ts";
 import { output, run } from "../world/program.ts";
 import { offerServerOfEach } from "../world/server-of-each.ts";
+import { databaseTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
 /** Runs something, and returns the id of the one recording of this database that came of it, once it is complete. */

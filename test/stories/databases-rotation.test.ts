@@ -5,11 +5,11 @@ import { Redis } from "ioredis";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type DatabaseServer, hasRedis, startRedis } from "../world/database-servers.ts";
-import { databaseTunnel, type RunningTunnel } from "../world/database-tunnel.ts";
 import { hasPostgres } from "../world/postgres-server.ts";
 import { entry, openPostgresWorld, type PostgresWorld, psql } from "../world/postgres-world.ts";
 import { output, run } from "../world/program.ts";
 import { rotationOf, step } from "../world/rotations.ts";
+import { databaseTunnel, type RunningTunnel } from "../world/tsh-tunnel.ts";
 
 /** Logins one after the other, each on a connection of its own. */
 interface LoginLoop {

@@ -8,13 +8,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditEvents, audited } from "../world/audited.ts";
 import type { User, UserOptions } from "../world/cluster-user.ts";
 import { type DatabaseServer, hasMariadb, hasRedis, type Mariadb, startMariadb, startRedis } from "../world/database-servers.ts";
-import { databaseTunnel } from "../world/database-tunnel.ts";
 import { holdPsql } from "../world/held-psql.ts";
 import { MongoServer } from "../world/mongo-server.ts";
 import { hasPostgres } from "../world/postgres-server.ts";
 import { entry, mayUse, openPostgresWorld, type PostgresWorld, psql, psqlArguments } from "../world/postgres-world.ts";
 import { output, run, start } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
+import { databaseTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
 /** Bytes of a query that is longer than an event may hold. */

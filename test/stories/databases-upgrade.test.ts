@@ -7,7 +7,6 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { audited } from "../world/audited.ts";
 import { type DatabaseServer, hasRedis, startRedis } from "../world/database-servers.ts";
-import { databaseTunnel, type RunningTunnel } from "../world/database-tunnel.ts";
 import { type HeldPsql, holdPsql } from "../world/held-psql.ts";
 import { keepLedger, type Ledger, ledgerTables } from "../world/ledger.ts";
 import { hasPostgres } from "../world/postgres-server.ts";
@@ -15,6 +14,7 @@ import { entry, openPostgresWorld, type PostgresWorld, psqlArguments } from "../
 import { program, start } from "../world/program.ts";
 import { type Processes, processes } from "../world/reload.ts";
 import { long } from "../world/rounds.ts";
+import { databaseTunnel, type RunningTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
 /** An upgrade is a reload with another executable on the disk: what is open goes on to its end in the process that has it. */

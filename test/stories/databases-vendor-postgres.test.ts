@@ -1,13 +1,13 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { User } from "../world/cluster-user.ts";
-import { databaseTunnel } from "../world/database-tunnel.ts";
 import { DatabaseWorld } from "../world/database-world.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
 import { hasPostgres, type PostgresServer, startPostgres } from "../world/postgres-server.ts";
 import { isolationSuite, type PostgresSuite, postgresSuites, regressionSuite, runSuite } from "../world/postgres-suites.ts";
 import { output } from "../world/program.ts";
 import { long } from "../world/rounds.ts";
+import { databaseTunnel } from "../world/tsh-tunnel.ts";
 
 describe.skipIf(!hasPostgres || !long)("PostgreSQL's own tests, through a tunnel and directly", () => {
   let world: DatabaseWorld;

@@ -10,10 +10,10 @@ import { auditEvents, audited } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
 import { type DatabaseServer, hasMariadb, hasRedis, type Mariadb, startMariadb, startRedis } from "../world/database-servers.ts";
-import { databaseTunnel } from "../world/database-tunnel.ts";
 import { MongoServer } from "../world/mongo-server.ts";
 import { run } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
+import { databaseTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
 describe("databases behind an agent", () => {

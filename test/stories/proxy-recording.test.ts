@@ -7,6 +7,7 @@ import { audited } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
+import { endsWithControl } from "../world/ends-with-control.ts";
 import { freePorts } from "../world/free-port.ts";
 import { holdSession } from "../world/held-session.ts";
 import { type ListedRecording, listRecordings } from "../world/list-recordings.ts";
@@ -163,16 +164,7 @@ describe("recording at the proxy, without fail", () => {
     await using cluster = await startCluster({ authService: "  session_recording: proxy-sync\n", split: true });
     await cluster.agent({ name: "web-1" });
     const alice = await cluster.user("alice", { logins: login });
-    await using session = holdSession(alice, ["ssh", "-tt", `${login}@web-1`, "echo sync-begins; while sleep 0.3; do echo tick; done"]);
-    await session.until("tick");
-    await cluster.control.kill();
-    expect(await session.ended).toBe(255);
-    expect(session.told()).toMatch(
-      /sessions on this host must be recorded, and this one cannot be: the auth service has not accepted any of it for 10 s/,
-    );
-    await using late = holdSession(alice, ["ssh", "-tt", `${login}@web-1`, "echo never"]);
-    expect(await late.ended).not.toBe(0);
-    expect(late.shown()).toBe("");
+    await endsWithControl(cluster, alice, `${login}@web-1`);
   });
 
   test.skipIf(userInfo().uid !== 0)("record_session: strict, and the proxy's disk is full: nothing runs, and the user gets the reason", async () => {

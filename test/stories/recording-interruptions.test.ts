@@ -5,6 +5,7 @@ import { type AuditEvent, auditEvents } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
+import { endsWithControl } from "../world/ends-with-control.ts";
 import { holdSession } from "../world/held-session.ts";
 import { type ListedRecording, listRecordings } from "../world/list-recordings.ts";
 import { until } from "../world/until.ts";
@@ -129,16 +130,7 @@ describe("a recording of mode node-sync", () => {
     await using _world = { [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose]() };
     await cluster.agent({ name: "web-1" });
     const alice = await cluster.user("alice", { logins: login });
-    await using session = holdSession(alice, ["ssh", "-tt", `${login}@web-1`, "echo sync-begins; while sleep 0.3; do echo tick; done"]);
-    await session.until("tick");
-    await cluster.control.kill();
-    expect(await session.ended).toBe(255);
-    expect(session.told()).toMatch(
-      /sessions on this host must be recorded, and this one cannot be: the auth service has not accepted any of it for 10 s/,
-    );
-    await using late = holdSession(alice, ["ssh", "-tt", `${login}@web-1`, "echo never"]);
-    expect(await late.ended).not.toBe(0);
-    expect(late.shown()).toBe("");
+    await endsWithControl(cluster, alice, `${login}@web-1`);
     await cluster.restart().catch(() => {});
     const listed = await until("the recording is there", async () => {
       const found = await listRecordings(cluster);

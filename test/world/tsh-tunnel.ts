@@ -10,8 +10,17 @@ export interface RunningTunnel extends AsyncDisposable {
 }
 
 /** `tsh proxy db NAME`, with the port that it prints. */
-export async function databaseTunnel({ home }: Pick<User, "home">, name: string, more: readonly string[] = []): Promise<RunningTunnel> {
-  const running = start(program("tsh"), ["proxy", "db", name, ...more], { env: { TSH_HOME: home } });
+export async function databaseTunnel(user: Pick<User, "home">, name: string, more: readonly string[] = []): Promise<RunningTunnel> {
+  return await openTunnel(user, ["db", name, ...more]);
+}
+
+/** `tsh proxy app NAME`, with the port that it prints. */
+export async function appTunnel(user: Pick<User, "home">, name: string, more: readonly string[] = []): Promise<RunningTunnel> {
+  return await openTunnel(user, ["app", name, ...more]);
+}
+
+async function openTunnel({ home }: Pick<User, "home">, args: readonly string[]): Promise<RunningTunnel> {
+  const running = start(program("tsh"), ["proxy", ...args], { env: { TSH_HOME: home } });
   let said = "";
   for (const stream of [running.stdout, running.stderr]) stream?.on("data", (chunk: Buffer) => (said += chunk.toString()));
   const port = await until("it listens", () => {
