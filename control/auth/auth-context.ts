@@ -20,6 +20,7 @@ import type { RecordedNames } from "./inventory/recorded-names.ts";
 import type { Cluster } from "./open-cluster.ts";
 import type { Recordings } from "./recordings/recordings.ts";
 import type { Rollouts } from "./rollout/rollouts.ts";
+import type { StreamReporters } from "./sessions/stream-reporters.ts";
 import type { PasswordHasher } from "./users/credentials.ts";
 
 /** Shared context of the auth service's parts; made once by `openAuth`. */
@@ -43,6 +44,7 @@ export interface AuthContext {
   readonly hasher: PasswordHasher;
   readonly live: LiveNodes;
   readonly proxies: LiveProxies;
+  readonly streamReporters: StreamReporters;
   /** Resources that hosts offer. */
   readonly offered: LiveOffered;
   /** Proofs of sessions that have had their certificate. */

@@ -30,6 +30,7 @@ import { RecordedNames } from "./inventory/recorded-names.ts";
 import { type Cluster, clusterNameWarnings, openCluster } from "./open-cluster.ts";
 import { openRecordings } from "./recordings/recordings.ts";
 import { Rollouts } from "./rollout/rollouts.ts";
+import { StreamReporters } from "./sessions/stream-reporters.ts";
 import { createPasswordHasher, type HashCost } from "./users/credentials.ts";
 
 export interface AuthDeps {
@@ -119,6 +120,7 @@ function openLive({ now, log }: Pick<AuthContext, "now" | "log">) {
     offered: new LiveOffered(live),
     usedProofs: new UsedProofs(),
     proxies: new LiveProxies(now),
+    streamReporters: new StreamReporters(now),
     channels: new LiveChannels(now, log),
     proxyReports: new ProxyReports(now),
   };

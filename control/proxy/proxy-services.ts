@@ -17,6 +17,7 @@ import { openBetween } from "./recording/open-between.ts";
 import { AccessCache } from "./routing/access-cache.ts";
 import { AuditQueue } from "./routing/audit-queue.ts";
 import { HostDirectory } from "./routing/host-directory.ts";
+import { LimitedStreams } from "./routing/limited-streams.ts";
 import { findSession } from "./routing/open-join.ts";
 import { RelayedStreams, RunningStreams } from "./routing/running-streams.ts";
 import { ExpectedHosts } from "./tunnels/expected-hosts.ts";
@@ -101,6 +102,7 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
     arriving: new ExpectedHosts(),
     hosts: new HostDirectory({ auth, log, cluster, clock }),
     running: new RunningStreams({ log, now }),
+    limited: new LimitedStreams({ auth, log, signal }),
     appSites: new AppSites({ offers: registry, ownNames: ownNames(config), domain: appsDomain(config) }),
     cancels: new CancelRequests({ tunnels: () => registry.all(), log, now, clock }),
     mysqlVersion: config.mysqlVersion ?? "8.4.0",

@@ -74,6 +74,7 @@ export const permissions = {
   getAccess: { hosts: ["node", "proxy", "auth"] },
   watchAccess: { hosts: ["node", "proxy", "auth"] },
   holdConnection: { hosts: ["node", "auth"] },
+  reportStreams: { hosts: ["proxy", "auth"] },
   releaseConnection: { hosts: ["node", "auth"] },
   reportSessions: { hosts: ["node"] },
   listSessions: { hosts: ["auth"], users: "by kind" },

@@ -5,6 +5,7 @@ import { type ActiveSession, type JoinMode, type ListedSession, listedSessionDoc
 import { rolesNamed } from "../access/roles.ts";
 import { findActiveSession, listActiveSessions, reportSessions } from "../sessions/active-sessions.ts";
 import { holdConnection, releaseConnection } from "../sessions/connections.ts";
+import { reportStreams } from "../sessions/reported-streams.ts";
 import { type Caller, hostOf } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
 import { hasRule } from "./permissions.ts";
@@ -48,10 +49,20 @@ function listed({ roles: _roles, process: _process, ...session }: ActiveSession,
   return { ...session, modes: [...modes] };
 }
 
-/** A host holds and releases only its own connections. */
-export function connectionMethods(api: Api): Handlers<"holdConnection" | "releaseConnection"> {
+/** Maximum streams of one report. */
+const maxReported = 1_000;
+
+/** A host holds and releases only its own connections; proxies report what they have sent to hosts. */
+export function connectionMethods(api: Api): Handlers<"holdConnection" | "releaseConnection" | "reportStreams"> {
   const { context } = api;
   return {
+    reportStreams: async ({ streams }, caller) => {
+      if (streams.length > maxReported) throw new PlatformError("invalid", `there must be at most ${maxReported} streams`);
+      const reported = streams.map(({ user, connectionId, hostId }) => ({ ...named(user, connectionId), host: requiredHost(hostId) }));
+      await reportStreams(context, reported);
+      context.streamReporters.reported(hostOf(caller).id);
+      return {};
+    },
     holdConnection: async ({ user, connectionId, maximum }, caller) => {
       if (maximum < 1) throw new PlatformError("invalid", "maximum must be at least 1");
       return { validSeconds: await holdConnection(context, { ...named(user, connectionId), maximum, host: hostOf(caller).id }) };
@@ -67,4 +78,9 @@ function named(user: string, id: string): { user: string; id: string } {
   if (user === "" || user.length > 256 || id === "" || id.length > 64)
     throw new PlatformError("invalid", "user and id are required, with at most 256 and 64 characters");
   return { user, id };
+}
+
+function requiredHost(id: string): string {
+  if (id === "" || id.length > 64) throw new PlatformError("invalid", "host_id is required, with at most 64 characters");
+  return id;
 }

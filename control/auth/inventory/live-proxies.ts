@@ -50,6 +50,11 @@ export class LiveProxies {
     return (this.#proxies.get(id)?.watches ?? 0) > 0;
   }
 
+  /** Ids of those that are connected. */
+  connected(): readonly string[] {
+    return [...this.#proxies].flatMap(([id, { watches }]) => (watches > 0 ? [id] : []));
+  }
+
   /** Whether it was connected since this service started, but is not now. */
   isLost(id: string): boolean {
     return this.#proxies.get(id)?.watches === 0;

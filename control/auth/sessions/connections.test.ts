@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { openTestAuth } from "../../../test/inside/open-auth.ts";
-import { type Lease, leaseSeconds, leasesInForce, takeLease } from "./connections.ts";
+import { takeLease } from "./connections.ts";
+import { type Lease, leaseSeconds, leasesInForce } from "./stored-leases.ts";
 
 describe("connections of a user", () => {
   const ask = (connectionId: string, maximum = 2) => ({ user: "alice", connectionId, maximum });

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { authorizeJoin } from "../../../core/access/authorize-join.ts";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
@@ -6,8 +5,8 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { readDocument } from "../../../core/resources/document.ts";
 import { type ActiveSession, type JoinMode, joinModes, sessionDocument } from "../../../core/resources/session.ts";
 import { ipOf } from "../../../core/transport/host-port.ts";
-import { encodeStreamRequest } from "../../../core/transport/stream-request.ts";
 import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
+import { beginStream } from "./begin-stream.ts";
 import { awaitTunnel, dialDirect } from "./reach-host.ts";
 import type { Access } from "./read-access.ts";
 import type { ChosenHost, RoutingServices, StreamAsk } from "./routing-services.ts";
@@ -18,17 +17,13 @@ export async function openJoin(ask: StreamAsk<"join">, services: RoutingServices
   const { target: sid } = request;
   const mode = joinMode(request.parameters.mode);
   const access = await services.access.forUser(identity);
-  const { roles, locks, revision } = access;
+  const { roles, locks } = access;
   const session = await services.findSession(sid);
-  const { now, log, running } = services;
-  authorizeJoin({ identity, roles, locks, clientIp: ipOf(clientAddress), now: now(), sid, mode, session });
+  authorizeJoin({ identity, roles, locks, clientIp: ipOf(clientAddress), now: services.now(), sid, mode, session });
   if (session === undefined) throw new Error("access to a missing session was granted");
   chosen.host = { identity: { id: session.server_id }, facts: { hostname: session.server_name, labels: {} } };
   const channel = await openChannel(session, access, services);
-  const sessionId = randomUUID();
-  channel.write(encodeStreamRequest({ kind: "join", target: sid, parameters: { mode }, clientAddress, sessionId, accessRevision: revision }));
-  running.add({ identity, host: session.server_id, login: session.login, channel });
-  log.info("join opened", { user: identity.name, host: session.server_id, session: sid, mode, peer: clientAddress });
+  await beginStream({ ...ask, access, host: session.server_id, login: session.login, channel }, services);
   return channel;
 }
 

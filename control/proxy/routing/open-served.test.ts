@@ -58,6 +58,7 @@ async function open({ agents = [{ id: idA }], allow, deny = {}, locks = [], ...f
     registry: { offering: (kind: string, name: string) => (kind === "db" && name === "orders" ? offers : []) },
     expected: { areComing: false },
     running: { add: (stream: unknown) => added.push(stream) },
+    limited: { add: async () => {} },
     now: () => now,
   } as unknown as RoutingServices;
   const identity: UserIdentity = {

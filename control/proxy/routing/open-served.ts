@@ -1,4 +1,4 @@
-import { randomInt, randomUUID } from "node:crypto";
+import { randomInt } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { authorize } from "../../../core/access/authorize.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
@@ -6,8 +6,8 @@ import { type ServedKind, serviceKinds } from "../../../core/kinds/service-kinds
 import { bindsDbNames } from "../../../core/resources/db.ts";
 import { type Offered, offeredHealths, splitHealth } from "../../../core/resources/offered.ts";
 import { ipOf } from "../../../core/transport/host-port.ts";
-import { encodeStreamRequest } from "../../../core/transport/stream-request.ts";
 import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
+import { beginStream } from "./begin-stream.ts";
 import type { Access } from "./read-access.ts";
 import type { ChosenHost, ClientRequest, RoutingServices, StreamAsk } from "./routing-services.ts";
 import { wantedOffers } from "./wanted-offers.ts";
@@ -17,17 +17,13 @@ const comingMs = 5_000;
 
 /** Authorizes the use of a resource that agents serve, and opens a channel to one of them, the `chosen` host. Throws PlatformError. */
 export async function openServed(ask: StreamAsk<ServedKind>, services: RoutingServices, chosen?: ChosenHost): Promise<Duplex> {
-  const { identity, request, clientAddress } = ask;
+  const { identity, request } = ask;
   const { kind, target } = request;
   const access = await services.access.forUser(identity);
   if (services.expected.areComing) await services.registry.offeredSoon(kind, target, comingMs);
   const { tunnel, channel } = await openAny(allowedTunnels(ask, access, services), request, services);
   if (chosen !== undefined) chosen.host = tunnel;
-  const sessionId = ask.sessionId ?? randomUUID();
-  channel.write(encodeStreamRequest({ ...request, clientAddress, sessionId, accessRevision: access.revision }));
-  const host = tunnel.identity.id;
-  services.running.add({ identity, host, login: "", channel });
-  services.log.info("stream opened", { user: identity.name, [kind]: target, host, session: sessionId, peer: clientAddress });
+  await beginStream({ ...ask, access, host: tunnel.identity.id, channel }, services);
   return channel;
 }
 

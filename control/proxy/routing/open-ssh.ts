@@ -9,8 +9,9 @@ import type { Node } from "../../../core/resources/node.ts";
 import type { Role } from "../../../core/resources/role.ts";
 import { dial } from "../../../core/transport/dial/dial.ts";
 import { ipOf, parseHostPort } from "../../../core/transport/host-port.ts";
-import { encodeStreamReply, encodeStreamRequest } from "../../../core/transport/stream-request.ts";
+import { encodeStreamReply } from "../../../core/transport/stream-request.ts";
 import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
+import { beginStream } from "./begin-stream.ts";
 import {
   allowedTargets,
   type DirectTarget,
@@ -44,7 +45,7 @@ export async function openSsh(ask: StreamAsk<"ssh">, services: RoutingServices, 
   const opened =
     host.via === "sshd"
       ? await openOpenssh(host, ask, services)
-      : begin(dialled?.socket ?? (await openChannel(host, access, services)), { ...ask, host, access }, services);
+      : await begin(dialled?.socket ?? (await openChannel(host, access, services)), { ...ask, host, access }, services);
   const { channel, sessionId } = opened;
   return await services.between(channel, { identity, login, clientAddress, host, sessionId, mode: access.sessionRecording });
 }
@@ -76,20 +77,10 @@ function requireSsh({ facts, refusedServices }: Tunnel): void {
     throw new PlatformError("denied", `${facts.hostname} may not offer SSH: it joined with a token for other services`);
 }
 
-interface Chosen extends StreamAsk<"ssh"> {
-  readonly host: Target;
-  readonly access: Access;
-}
-
 /** Forwards the request: next on the channel comes the agent's reply. */
-function begin(channel: Duplex, { identity, request, clientAddress, host, access }: Chosen, services: RoutingServices) {
-  const { target, parameters } = request;
-  const { id } = host.identity;
-  const sessionId = randomUUID();
-  channel.write(encodeStreamRequest({ kind: "ssh", target, parameters, clientAddress, sessionId, accessRevision: access.revision }));
-  services.running.add({ identity, host: id, login: parameters.login, channel });
-  services.log.info("stream opened", { user: identity.name, host: id, session: sessionId, peer: clientAddress });
-  return { channel, sessionId };
+async function begin(channel: Duplex, ask: StreamAsk<"ssh"> & { readonly host: Target; readonly access: Access }, services: RoutingServices) {
+  const { login } = ask.request.parameters;
+  return { channel, sessionId: await beginStream({ ...ask, host: ask.host.identity.id, login, channel }, services) };
 }
 
 /**

@@ -11,6 +11,7 @@ import type { AccessCache } from "./access-cache.ts";
 import type { AuditQueue } from "./audit-queue.ts";
 import type { Target } from "./find-target.ts";
 import type { HostDirectory } from "./host-directory.ts";
+import type { LimitedStreams } from "./limited-streams.ts";
 import type { RunningStreams } from "./running-streams.ts";
 
 /** Dependencies for routing a stream. */
@@ -27,6 +28,7 @@ export interface RoutingServices {
   readonly hosts: Pick<HostDirectory, "find">;
   readonly identity: CurrentIdentity;
   readonly running: RunningStreams;
+  readonly limited: LimitedStreams;
   /** The client's stream for a channel to a host, where proxies record. */
   readonly between: StandBetween;
   readonly audit: AuditQueue;
