@@ -1,4 +1,5 @@
 import { isIPv4 } from "node:net";
+import { isDeepStrictEqual } from "node:util";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { appDocument } from "../../../core/resources/app.ts";
 import { appFacts } from "../../../core/resources/app-details.ts";
@@ -24,7 +25,7 @@ export async function requireAudience(storage: Pick<Storage, "list">, offered: O
   // Both are JSON of the same make: a document without this text has another address.
   const entries = (await storage.list(documentKey("app", ""))).filter(({ value }) => value.includes(JSON.stringify(uri)));
   const owners = entries.map((entry) => fromEntry(appDocument.schema, entry)).filter(({ spec }) => spec.uri === uri);
-  if (owners.length === 0 || owners.some(({ metadata }) => metadata.name === name && sameLabels(metadata.labels ?? {}, labels))) return;
+  if (owners.length === 0 || owners.some(({ metadata }) => metadata.name === name && isDeepStrictEqual(metadata.labels ?? {}, labels))) return;
   const names = owners.map(({ metadata }) => JSON.stringify(metadata.name));
   throw new PlatformError("denied", `${what} the address of application ${names.slice(0, 3).join(", ")}, which is a resource of the cluster`);
 }
@@ -36,9 +37,4 @@ function isOfHost(uri: string): boolean {
   if (address.scheme === "unix") return true;
   const { host } = address;
   return host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
-}
-
-function sameLabels(one: Offered["labels"], other: Offered["labels"]): boolean {
-  const names = Object.keys(one);
-  return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name]);
 }
