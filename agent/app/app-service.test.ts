@@ -42,7 +42,7 @@ test("an agent states what proxies need to know about its applications, and offe
   const current = offered?.current() ?? [];
   over.abort();
   expect(current.map(({ name }) => name)).toEqual(["raw", "web", "socket", "dumper", "listed"]);
-  expect(appFacts(current[0] ?? {})).toEqual({ scheme: "tcp", requiredApps: [] });
+  expect(appFacts(current[0] ?? {})).toEqual({ scheme: "tcp", uri: "tcp://127.0.0.1:1", requiredApps: [] });
   expect(appFacts(current[1] ?? {})).toMatchObject({
     scheme: "http",
     publicAddr: "web.example.com",

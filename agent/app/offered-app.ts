@@ -61,7 +61,7 @@ export function dumperApp(): OfferedApp {
   return { ...offeredApp(dumperName, { "platform/debug": "yes" }, { uri: "http://dumper.invalid" }), isDumper: true };
 }
 
-/** Its facts for proxies and clients. */
-export function detailsOf({ address, publicAddr, requiredApps, cors }: OfferedApp): Readonly<Record<string, string>> {
-  return appDetails({ scheme: speaksHttp(address) ? "http" : "tcp", publicAddr, requiredApps, cors });
+/** Its facts for the auth service, proxies and clients. */
+export function detailsOf({ uri, address, publicAddr, requiredApps, cors }: OfferedApp): Readonly<Record<string, string>> {
+  return appDetails({ scheme: speaksHttp(address) ? "http" : "tcp", uri, publicAddr, requiredApps, cors });
 }

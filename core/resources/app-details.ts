@@ -6,6 +6,8 @@ import type { Offered } from "./offered.ts";
 export interface AppFacts {
   /** Whether its streams carry HTTP, or bytes that the platform does not look at. */
   readonly scheme: "tcp" | "http";
+  /** Address at which the agent reaches it, the audience of tokens; for the auth service alone. */
+  readonly uri?: string | undefined;
   /** Host name under which browsers reach it; undefined: its name under the proxy's host. */
   readonly publicAddr?: string | undefined;
   /** Applications to which a browser is signed in together with this one. */
@@ -14,9 +16,10 @@ export interface AppFacts {
 }
 
 /** The details in which the facts about an application travel. Pure. */
-export function appDetails({ scheme, publicAddr, requiredApps, cors }: AppFacts): Readonly<Record<string, string>> {
+export function appDetails({ scheme, uri, publicAddr, requiredApps, cors }: AppFacts): Readonly<Record<string, string>> {
   return {
     scheme,
+    ...(uri !== undefined && { uri }),
     ...(publicAddr !== undefined && { public_addr: publicAddr }),
     ...(requiredApps.length > 0 && { required_apps: requiredApps.join(",") }),
     ...(cors !== undefined && { cors: JSON.stringify(cors) }),
@@ -33,11 +36,12 @@ const corsFacts = z.object({
   max_age: z.int().min(0).optional(),
 });
 
-/** The facts in the details of an application, as any agent states them. One of the version before states none: its applications speak TCP. Pure. */
+/** The facts in the details of an application, whatever an agent has stated. One of the version before states none: its applications speak TCP. Pure. */
 export function appFacts({ details = {} }: Pick<Offered, "details">): AppFacts {
-  const { scheme, public_addr: publicAddr, required_apps: required = "", cors } = details;
+  const { scheme, uri, public_addr: publicAddr, required_apps: required = "", cors } = details;
   return {
     scheme: scheme === "http" ? "http" : "tcp",
+    ...(uri !== undefined && { uri }),
     ...(publicAddr !== undefined && { publicAddr }),
     requiredApps: required.split(",").filter((name) => name !== ""),
     ...(cors !== undefined && { cors: corsOf(cors) }),

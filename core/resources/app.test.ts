@@ -68,7 +68,7 @@ describe("an application", () => {
 
   test("states facts for the proxies, which read them back", () => {
     const cors = { allowed_origins: ["https://a.test"], allowed_methods: ["GET"], allowed_headers: [], exposed_headers: [], max_age: 60 };
-    const facts = { scheme: "http", publicAddr: "web.example.com", requiredApps: ["a", "b"], cors } as const;
+    const facts = { scheme: "http", uri: "http://10.0.0.5:3000", publicAddr: "web.example.com", requiredApps: ["a", "b"], cors } as const;
     expect(appFacts({ details: appDetails(facts) })).toEqual(facts);
     expect(appFacts({})).toEqual({ scheme: "tcp", requiredApps: [] });
     expect(appFacts({ details: { scheme: "x", cors: "{" } })).toEqual({ scheme: "tcp", requiredApps: [], cors: undefined });

@@ -22,9 +22,9 @@ export interface HealthFacts {
   readonly healthError: string;
 }
 
-/** Divides the details of a resource into those of its agent's checks and the others. Pure. */
+/** Divides the details of a resource into those of its agent's checks and the others, without the address at which its agent reaches it. Pure. */
 export function splitHealth({ details = {} }: Pick<Offered, "details">): HealthFacts & { readonly details: Readonly<Record<string, string>> } {
-  const { health, health_error: healthError = "", ...others } = details;
+  const { health, health_error: healthError = "", uri: _address, ...others } = details;
   return { health: offeredHealths.find((one) => one === health) ?? "unknown", healthError, details: others };
 }
 

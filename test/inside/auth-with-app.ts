@@ -5,6 +5,12 @@ import { generateKeys, publicKeys, type UserKeys } from "./user-keys.ts";
 
 export type Owner = Pick<UserKeys, "tlsCertificate" | "tlsPrivateKey">;
 
+interface AnnouncedApp {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly details?: Readonly<Record<string, string>>;
+}
+
 /** The same with a connected host that offers an application `wiki`, which `ann` may use. */
 export interface AuthWithApp extends AsyncDisposable, Pick<AuthWithDatabase, "t" | "logIn" | "putRole" | "putLock"> {
   readonly hostId: string;
@@ -15,8 +21,8 @@ export interface AuthWithApp extends AsyncDisposable, Pick<AuthWithDatabase, "t"
   readonly ann: UserKeys;
   /** A user's own certificate, limited to one resource; by default to `wiki`. */
   limited(user: Owner, route?: { readonly routeKind?: string; readonly routeName?: string; readonly routeAccount?: string }): Promise<Owner>;
-  /** What the host offers from now on. */
-  offer(apps: readonly { readonly name: string; readonly labels: Readonly<Record<string, string>> }[]): Promise<void>;
+  /** What the host offers from now on; at `http://127.0.0.1:8080` unless its details say otherwise. */
+  offer(apps: readonly AnnouncedApp[]): Promise<void>;
 }
 
 export async function authWithApp(): Promise<AuthWithApp> {
@@ -31,7 +37,13 @@ export async function authWithApp(): Promise<AuthWithApp> {
   const proxy = await joinHost(t, "p3", { role: "proxy" });
   await proxy.client.reportNode({ hostId, hostname: "app-1", services: ["app"], version: "1.0.0", connected: true });
   const offer: AuthWithApp["offer"] = async (apps) => {
-    await proxy.client.reportOffered({ hostId, offered: apps.map(({ name, labels }) => ({ kind: "app", name, labels: { ...labels } })) });
+    const offered = apps.map(({ name, labels, details = { uri: "http://127.0.0.1:8080" } }) => ({
+      kind: "app",
+      name,
+      labels: { ...labels },
+      details: { ...details },
+    }));
+    await proxy.client.reportOffered({ hostId, offered });
   };
   await offer([{ name: "wiki", labels: { env: "test" } }]);
   const limited: AuthWithApp["limited"] = async (user, route = {}) => {

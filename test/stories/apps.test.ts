@@ -138,7 +138,7 @@ describe("raw TCP applications", () => {
     expect(await listed(bob)).toEqual([]);
     const refused = await alice.tsh(["proxy", "app", "payroll"]);
     expect(refused.status).not.toBe(0);
-    expect(refused.stderr).toMatch(/there is no application "payroll" that you may use/);
+    expect(refused.stderr).toMatch(/application "payroll" does not exist, or your roles do not allow it/);
     expect((await auditEvents(cluster, "app.session.start")).filter(({ app_name: name }) => name === "payroll")).toEqual([]);
   });
 

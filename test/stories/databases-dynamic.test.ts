@@ -158,7 +158,10 @@ and connect with:     psql service=test.cluster-orders
     const name = await doctor("db/orders", "--db-user=reader", "--db-name=payroll");
     expect(name.stdout).toMatch(/^FAILED +names +.*payroll/m);
     const none = await doctor("db/none");
-    expect(none).toMatchObject({ status: 5, stdout: expect.stringMatching(/^FAILED +database +there is no database "none" that you may use$/m) });
+    expect(none).toMatchObject({
+      status: 5,
+      stdout: expect.stringMatching(/^FAILED +database +database "none" does not exist, or your roles do not allow it$/m),
+    });
     expect(none.stdout).toMatch(/^- +names +not reached$/m);
 
     const agents = async (): Promise<{ status: number; finding: unknown }> => {

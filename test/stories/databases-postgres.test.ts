@@ -77,7 +77,7 @@ describe.skipIf(!hasPostgres)("a PostgreSQL behind an agent", () => {
     expect(other.stderr).toMatch(/FATAL: +access denied: alice may not use database template1 on orders/);
     await audited(cluster, "db.session.start", { user: "alice", success: false, db_user: "writer" });
     expect((await bob.tsh(["db", "ls", "--format=names"])).stdout).toBe("");
-    expect((await bob.tsh(["db", "connect", "orders"])).stderr).toMatch(/there is no database "orders" that you may use/);
+    expect((await bob.tsh(["db", "connect", "orders"])).stderr).toMatch(/database "orders" does not exist, or your roles do not allow it/);
   });
 
   test("a pool of 20 connections of node's pg, with parameters that are NULL and empty", async () => {

@@ -92,7 +92,7 @@ export const tokensCommands: CommandSpec = {
 
 export const accessCommands: CommandSpec = {
   name: "access",
-  summary: "explain who may reach what",
+  summary: "explain the access of a user",
   commands: [
     remote({
       name: "explain",

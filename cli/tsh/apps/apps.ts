@@ -56,7 +56,7 @@ export async function proxyApp(call: Call): Promise<Result> {
 export async function usableApp(io: CliIo, profile: Profile, name: string): Promise<ListedResource> {
   const app = (await usableResources(io, profile, "app")).find((one) => one.name === name);
   if (app !== undefined) return app;
-  throw new PlatformError("not_found", `there is no application ${JSON.stringify(name.slice(0, 64))} that you may use`, {
+  throw new PlatformError("not_found", `application ${JSON.stringify(name.slice(0, 64))} does not exist, or your roles do not allow it`, {
     hint: "`tsh apps ls` lists those that you may use",
   });
 }

@@ -110,7 +110,7 @@ and connect with:     psql service=test-orders
     });
     expect(await tsh("db", "login", "none")).toMatchObject({
       status: 5,
-      err: expect.stringContaining('there is no database "none" that you may use'),
+      err: expect.stringContaining('database "none" does not exist, or your roles do not allow it'),
     });
   });
 
@@ -198,7 +198,7 @@ Key:      ${folder}/certs/db/orders.key
     [["--dbs=cache"], 11, /tsh db exec is for postgres and mysql, and cache is redis/],
     [["--labels=env=prod"], 5, /no postgres or mysql database that you may use has the labels env=prod/],
     [["--dbs=orders", "--parallel=0"], 2, /--parallel: "0" is not a number of databases/],
-    [["--dbs=nothing"], 5, /there is no database "nothing"/],
+    [["--dbs=nothing"], 5, /database "nothing" does not exist/],
   ] as const)("db exec refuses %j", async ([more, status, err]) => {
     expect(await tsh("db", "exec", "select 1", ...more)).toMatchObject({ status, out: "", err: expect.stringMatching(err) });
   });

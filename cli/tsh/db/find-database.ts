@@ -12,7 +12,9 @@ export function findDatabase<T extends { readonly name: string }>(all: readonly 
   if (matching[0] !== undefined && names.length === 1) return matching[0];
   const quoted = JSON.stringify(given.slice(0, 64));
   if (names.length === 0) {
-    throw new PlatformError("not_found", `there is no database ${quoted} that you may use`, { hint: "`tsh db ls` lists those that you may use" });
+    throw new PlatformError("not_found", `database ${quoted} does not exist, or your roles do not allow it`, {
+      hint: "`tsh db ls` lists those that you may use",
+    });
   }
   const more = names.length > maxNamed ? `, and ${names.length - maxNamed} more` : "";
   throw new PlatformError("invalid", `${names.length} databases have a name that begins with ${quoted}`, {

@@ -106,11 +106,11 @@ function userOf(caller: Caller): UserCaller {
   throw new PlatformError("denied", "access denied: this method is for users");
 }
 
-/** Throws `denied` for a user with a certificate. */
+/** Throws `denied` for a user with a certificate, who may call some of these methods. */
 function inBrowser(caller: Caller): UserCaller & Required<Pick<UserCaller, "session">> {
   const user = userOf(caller);
   if (user.session !== undefined) return { ...user, session: user.session };
-  throw new PlatformError("denied", "access denied: this method is for browsers");
+  throw new PlatformError("denied", "access denied: this is for browsers");
 }
 
 function inBrowserCaller(caller: Caller): { readonly caller: UserCaller; readonly session: StoredSession } {

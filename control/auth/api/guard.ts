@@ -42,7 +42,9 @@ function unary(api: Api, method: MethodName, work: AnyWork): (request: unknown, 
   return async (request, handler) => {
     const call: Call = { method, handler };
     try {
-      return await work(request, await permitted(api, call), handler.signal);
+      const caller = await permitted(api, call);
+      call.isWorking = true;
+      return await work(request, caller, handler.signal);
     } catch (thrown) {
       throw refusal(api, call, thrown);
     }
@@ -53,7 +55,9 @@ function serverStream(api: Api, method: MethodName, work: AnyWork): (request: un
   return async function* (request, handler) {
     const call: Call = { method, handler };
     try {
-      yield* work(request, await permitted(api, call), handler.signal) as AsyncIterable<unknown>;
+      const caller = await permitted(api, call);
+      call.isWorking = true;
+      yield* work(request, caller, handler.signal) as AsyncIterable<unknown>;
     } catch (thrown) {
       throw refusal(api, call, thrown);
     }
@@ -65,6 +69,8 @@ interface Call {
   readonly handler: HandlerContext;
   /** The user of a browser, once the session is known. */
   browser?: UserCaller;
+  /** Its caller may make it. */
+  isWorking?: true;
 }
 
 async function permitted(api: Api, call: Call): Promise<Caller> {
@@ -93,11 +99,12 @@ async function browserCaller(
   return { kind: "user", identity, session, proxyId: caller.identity.id, address: clientAddress(caller, stated) ?? caller.address };
 }
 
-function refusal({ context, callerOf }: Api, { method, handler, browser }: Call, thrown: unknown): Error {
+function refusal({ context, callerOf }: Api, { method, handler, browser, isWorking }: Call, thrown: unknown): Error {
+  const isRecorded = isWorking === true && audited.has(method);
   const error = toPlatformError(thrown);
   if (error.code === "internal")
     context.log.error("API call failed", { method, error: thrown, stack: thrown instanceof Error ? thrown.stack : undefined });
-  if (thrown instanceof PlatformError && (error.code === "denied" || error.code === "unauthenticated") && !audited.has(method)) {
+  if (thrown instanceof PlatformError && (error.code === "denied" || error.code === "unauthenticated") && !isRecorded) {
     // A session that has ended is nothing to record for every call of its page.
     const isEnded = browser === undefined && error.code === "unauthenticated" && handler.requestHeader.has(browserSessionHeader);
     const caller = isEnded ? undefined : (browser ?? callerOrUndefined(callerOf, handler));
@@ -116,7 +123,7 @@ function clientAddress(caller: Caller, told: string | null): string | undefined 
   return trusted && told !== null && /^[0-9A-Za-z.:%[\]]{2,80}$/.test(told) ? told : undefined;
 }
 
-/** Methods that record their own refusals, with more facts. */
+/** Methods whose work records its own refusals, with more facts. */
 const audited: ReadonlySet<MethodName> = new Set<MethodName>([
   "join",
   "checkJoin",

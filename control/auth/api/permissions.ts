@@ -16,11 +16,11 @@ import { requireHost } from "../inventory/host-records.ts";
 import { findUser } from "../users/users.ts";
 import type { Caller, UserCaller } from "./caller.ts";
 
-/** Callers of a method. `by kind`: the handler asks `requireRule` once the resource is known. */
+/** Callers of a method. `by kind`: the handler asks `requireRule` once the resource is known. `in a browser`: any user, by a session and not by a certificate. */
 interface Permission {
   readonly anonymous?: true;
   readonly hosts: readonly HostRole[];
-  readonly users?: "by kind" | { readonly resource: RuleResource; readonly verb: ResourceAsk["verb"] };
+  readonly users?: "by kind" | "in a browser" | { readonly resource: RuleResource; readonly verb: ResourceAsk["verb"] };
 }
 
 const anyone: Permission = { anonymous: true, hosts: ["node", "proxy", "auth"], users: "by kind" };
@@ -43,12 +43,12 @@ export const permissions = {
   endAppSession: { hosts: ["proxy", "auth"] },
   signBrowserApp: { hosts: ["proxy", "auth"] },
   // Of the caller, for the caller.
-  getBrowserSession: { hosts: [], users: "by kind" },
+  getBrowserSession: { hosts: [], users: "in a browser" },
   listBrowserSessions: { hosts: [], users: "by kind" },
   endBrowserSession: { hosts: [], users: "by kind" },
-  changePassword: { hosts: [], users: "by kind" },
-  createAppSession: { hosts: [], users: "by kind" },
-  signBrowserSsh: { hosts: [], users: "by kind" },
+  changePassword: { hosts: [], users: "in a browser" },
+  createAppSession: { hosts: [], users: "in a browser" },
+  signBrowserSsh: { hosts: [], users: "in a browser" },
   renewHost: { hosts: ["node", "proxy", "auth"] },
   signUser: { hosts: ["auth"], users: { resource: "cert_authority", verb: "create" } },
   // Of the caller, for the caller.
@@ -106,19 +106,20 @@ export async function requirePermission(context: AuthContext, caller: Caller, me
     if (permission.anonymous === true) return;
     throw new PlatformError("unauthenticated", "this method requires a certificate", { hint: "log in with: tsh login" });
   }
-  const { identity } = caller;
-  if (context.now() >= identity.validBefore) {
-    throw new PlatformError("unauthenticated", `the certificate expired at ${identity.validBefore.toISOString()}`, {
-      hint: "log in again with: tsh login",
-    });
+  const { validBefore } = caller.identity;
+  if (context.now() >= validBefore) {
+    throw new PlatformError("unauthenticated", `the certificate expired at ${validBefore.toISOString()}`, { hint: "log in again with: tsh login" });
   }
-  if (identity.kind === "host") {
-    if (!permission.hosts.includes(identity.role))
-      throw new PlatformError("denied", `access denied: a host of role ${identity.role} may not call ${method}`);
-    await requireHost(context.storage, identity.role, identity.id);
+  if (caller.kind === "host") {
+    const { role, id } = caller.identity;
+    if (!permission.hosts.includes(role)) throw new PlatformError("denied", `access denied: a host of role ${role} may not call ${method}`);
+    await requireHost(context.storage, role, id);
     return;
   }
+  const { identity } = caller;
   if (permission.users === undefined) throw new PlatformError("denied", `access denied: ${method} is for hosts`);
+  if (permission.users === "in a browser" && caller.session === undefined)
+    throw new PlatformError("denied", `access denied: ${method} is for browsers`);
   if ((await findUser(context, identity.name)) === undefined) {
     throw new PlatformError("unauthenticated", `user ${identity.name} was removed`);
   }
@@ -127,7 +128,7 @@ export async function requirePermission(context: AuthContext, caller: Caller, me
   if (lock !== undefined) throw lockedError(lock);
   const elsewhere = refuseSourceIp(identity, await rolesNamed(context.storage, identity.roles), ipOf(caller.address));
   if (elsewhere !== undefined) throw elsewhere;
-  if (permission.users !== "by kind") await requireRule(context, caller, permission.users);
+  if (typeof permission.users === "object") await requireRule(context, caller, permission.users);
 }
 
 /** Resources that hosts may read: an agent offers those that match its configuration. */

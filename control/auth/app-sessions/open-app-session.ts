@@ -32,9 +32,13 @@ export async function openAppSession(
     ({ kind, name, labels }, serverId) => kind === "app" && name === app && reaches({ kind, served: { name, labels }, serverId }),
   );
   if (usable.length === 0) {
-    throw new PlatformError("denied", `access denied: there is no application ${JSON.stringify(app.slice(0, 64))} that you may use`, {
-      hint: "its agent may be offline: try again in a moment, or ask an admin for access",
-    });
+    throw new PlatformError(
+      "denied",
+      `access denied: application ${JSON.stringify(app.slice(0, 64))} does not exist, or your roles do not allow it`,
+      {
+        hint: "its agent may be offline: try again in a moment, or ask an admin for access",
+      },
+    );
   }
   const { id, secret } = newSessionCredential();
   const { secret: subject } = newSessionCredential();

@@ -121,6 +121,31 @@ describe("a token for an application", () => {
     await expect(asked(await change())).rejects.toMatchObject({ code });
   });
 
+  test("a hostile host gets none for an address that it has not announced, nor for that of another application of the cluster", async () => {
+    const theirs = "https://payroll.example.com";
+    await expect(asked({ uri: theirs })).rejects.toMatchObject({ code: "denied" });
+    await expect(asked({ uri: `${uri}/` })).rejects.toMatchObject({ code: "denied" });
+    const announced = async (name: string, labels: Record<string, string>, at = theirs) => {
+      await world.offer([{ name, labels, details: { uri: at } }]);
+      const { payload } = await read((await asked({ app: name, uri: at })).token, at);
+      return payload.aud;
+    };
+    expect(await announced("wiki", { env: "test" })).toEqual([theirs]);
+    const putApp = async (name: string, at: string) => {
+      const app = { kind: "app", version: "v3", metadata: { name, labels: { env: "test", team: "people" } }, spec: { uri: at } };
+      await world.t.admin.putResource({ json: JSON.stringify(app), overwrite: true });
+    };
+    await putApp("payroll", theirs);
+    await expect(announced("wiki", { env: "test" })).rejects.toMatchObject({ code: "denied", message: expect.stringContaining("payroll") });
+    await expect(announced("payroll", { env: "test" })).rejects.toMatchObject({ code: "denied" });
+    expect(await announced("payroll", { team: "people", env: "test" })).toEqual([theirs]);
+    // An address of the host itself is nobody's.
+    await putApp("local", uri);
+    expect(await announced("wiki", { env: "test" }, uri)).toEqual([uri]);
+    const refused = (await world.t.events("access.denied")).filter(({ method }) => method === "signAppToken");
+    expect(refused.filter(({ error }) => String(error).includes("announced"))).toHaveLength(2);
+  });
+
   test("refused to everybody but the host that offers it", async () => {
     const ann = world.t.connect({ certificate: world.ann.tlsCertificate, privateKey: world.ann.tlsPrivateKey });
     for (const caller of [ann, world.proxy.client]) await expect(asked({}, caller)).rejects.toMatchObject({ code: "denied" });

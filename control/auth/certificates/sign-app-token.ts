@@ -6,6 +6,7 @@ import { ipOf } from "../../../core/transport/host-port.ts";
 import { listLocks } from "../access/locks.ts";
 import { rolesNamed } from "../access/roles.ts";
 import type { AuthContext } from "../auth-context.ts";
+import { requireAudience } from "./app-audience.ts";
 import { offeredBy, userInSession } from "./presented-user.ts";
 
 /** What a token says of the user besides the name. */
@@ -16,7 +17,7 @@ export interface AppTokenAsk {
   /** The agent's host. */
   readonly hostId: string;
   readonly app: string;
-  /** The application's own address: the audience of the token. */
+  /** The application's own address, as the host has announced it: the audience of the token. */
   readonly uri: string;
   /** DER. */
   readonly userCertificate: Buffer;
@@ -32,12 +33,12 @@ const skewSeconds = 60;
 const maxUri = 2_048;
 
 /**
- * A token in which an agent names the user to an application. The agent has to offer the application now, and the user has to be allowed to use it: all is
- * checked again, whatever the agent has decided. Throws `denied`, `unauthenticated`, `invalid`; `unavailable` while it is not known what the host offers.
+ * A token in which an agent names the user to an application. The agent has to offer the application now, at this address, and the user has to be allowed to
+ * use it: all is checked again, whatever the agent has decided. Throws `denied`, `unauthenticated`, `invalid`; `unavailable` while it is not known what the host offers.
  */
 export async function signAppToken(context: AuthContext, ask: AppTokenAsk): Promise<{ readonly token: string; readonly expires: Date }> {
   const { hostId, app, uri, userCertificate, clientAddress, claims } = ask;
-  const { labels } = offeredBy(context, { hostId, kind: "app", name: app });
+  const offered = offeredBy(context, { hostId, kind: "app", name: app });
   if (uri.length > maxUri || !URL.canParse(uri))
     throw new PlatformError("invalid", "the application's address is not a URI of at most 2048 characters");
   const now = context.now();
@@ -46,10 +47,11 @@ export async function signAppToken(context: AuthContext, ask: AppTokenAsk): Prom
     identity,
     roles: await rolesNamed(context.storage, identity.roles),
     locks: await listLocks(context.storage),
-    ask: { kind: "app", served: { name: app, labels }, serverId: hostId },
+    ask: { kind: "app", served: { name: app, labels: offered.labels }, serverId: hostId },
     clientIp: ipOf(clientAddress),
     now,
   });
+  await requireAudience(context.storage, offered, uri);
   const iat = Math.floor(now.getTime() / 1000);
   const exp = Math.min(iat + validSeconds, Math.floor(identity.validBefore.getTime() / 1000));
   const times = { iat, nbf: iat - skewSeconds, exp };

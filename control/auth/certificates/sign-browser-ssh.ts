@@ -65,7 +65,7 @@ async function requireHostAccess(
 function unseen(host: string, login: string): PlatformError {
   return new PlatformError(
     "denied",
-    `access denied: there is no host ${JSON.stringify(host.slice(0, 64))} on which you may log in as ${login.slice(0, 64)}`,
+    `access denied: host ${JSON.stringify(host.slice(0, 64))} does not exist, or your roles do not allow you to log in to it as ${login.slice(0, 64)}`,
   );
 }
 

@@ -46,12 +46,12 @@ test("a host that comes back without a service, or with nothing to offer, offers
   expect(await names()).toEqual([]);
 });
 
-test("hosts that differ only in the health of a resource are one entry, with the health of each", () => {
+test("hosts that differ only in the health and the address of a resource are one entry, with the health of each and no address", () => {
   const offers = new LiveOffered({ get: () => undefined });
   const orders = (details: Readonly<Record<string, string>>, labels = { env: "prod" }): Offered => ({ kind: "db", name: "orders", labels, details });
   offers.report("c", [orders({ protocol: "postgres", health: "healthy" })], 1);
   offers.report("a", [orders({ protocol: "postgres", health: "unhealthy", health_error: "connection refused" })], 1);
-  offers.report("b", [orders({ protocol: "postgres" })], 1);
+  offers.report("b", [orders({ protocol: "postgres", uri: "http://10.0.0.5" })], 1);
   offers.report("d", [orders({ protocol: "mysql", health: "healthy" })], 1);
   offers.report("e", [orders({ protocol: "postgres", health: "healthy" }, { env: "test" })], 1);
   offers.report("gone", [orders({ protocol: "postgres", health: "healthy" })], 1);

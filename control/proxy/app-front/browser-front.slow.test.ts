@@ -168,7 +168,7 @@ describe("the hand-off", () => {
 
   test("begins for users who may use the application, and for no other", async () => {
     const { status, body } = await bob("/app-sessions", { method: "POST", body: { host: wiki } });
-    expect([status, body]).toEqual([403, { error: expect.objectContaining({ message: expect.stringContaining("that you may use") }) }]);
+    expect([status, body]).toEqual([403, { error: expect.objectContaining({ message: expect.stringContaining("your roles do not allow it") }) }]);
     expect((await ann("/app-sessions", { method: "POST", body: { host: proxyHost } })).status).toBe(404);
     expect((await ann(`/app-sites/${wiki}`)).body).toEqual({ start: `https://${wiki}/x-platform-auth/start`, required: [] });
   });

@@ -128,7 +128,7 @@ async function serveUpgrade({ request, socket, head, arrival }: UpgradeRequest, 
 async function visitOf({ request, site, peer }: Omit<SiteRequest, "response">, { sessions }: BrowserFrontServices): Promise<AppVisit> {
   const credential = appCredential(request.headers.cookie);
   if (credential === undefined) throw new PlatformError("unauthenticated", "this browser is not signed in to the application");
-  const user = await sessions.userOf(credential, site.app);
+  const user = await sessions.userOf({ credential, app: site.app, peer });
   if (site.facts?.scheme === "tcp") {
     throw new PlatformError("not_found", `application ${site.app} is not a web application`, { hint: `use: tsh proxy app ${site.app}` });
   }

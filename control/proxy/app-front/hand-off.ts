@@ -7,7 +7,7 @@ import { formatCredential, newSessionCredential, parseCredential } from "../../b
 import { sameSecret } from "../../same-secret.ts";
 import { appCookies, appCredential, stateCookie, stateSecret, withoutAppCookies, withoutStateCookie } from "./app-cookies.ts";
 import { ownPath } from "./app-path.ts";
-import type { AppSessions } from "./app-sessions.ts";
+import type { AppCall, AppSessions } from "./app-sessions.ts";
 import type { AppSite, AppSites } from "./app-sites.ts";
 import { handOffHeaders, handOffPage, ownHeaders } from "./hand-off-page.ts";
 import { readJson } from "./read-json.ts";
@@ -15,7 +15,7 @@ import type { SiteAddresses } from "./site-address.ts";
 
 export interface HandOffServices {
   readonly auth: Pick<AuthClient, "beginAppSession" | "endAppSession">;
-  readonly sessions: Pick<AppSessions, "ended">;
+  readonly sessions: Pick<AppSessions, "ended" | "prove" | "userOf">;
   readonly sites: Pick<AppSites, "find">;
   /** Current addresses: ports are known once they are bound. */
   readonly addresses: () => SiteAddresses;
@@ -68,19 +68,30 @@ export async function finishHandOff(visit: SiteRequest, services: HandOffService
   const state = parseCredential(body.state);
   if (state !== undefined) response.appendHeader("Set-Cookie", withoutStateCookie(state.id));
   const credential = { ...(parseCredential(body.session) ?? { id: "", secret: "" }), subject: body.subject };
+  const call = { credential, app: site.app, peer: visit.peer, attempt: body.state };
   try {
-    requireState(request, state);
-    await services.auth.beginAppSession({ credential, app: site.app });
+    await services.sessions.prove(call, async () => await beginOrEnd(call, () => requireState(request, state), services));
   } catch (thrown) {
     const error = toPlatformError(thrown);
     if (error.code !== "unauthenticated" && error.code !== "denied") throw error;
-    const refusal = `could not sign a browser in to an application: ${error.message}`;
-    await services.auth.endAppSession({ credential, app: site.app, refusal }, onBehalfOf(visit.peer));
     throw new PlatformError("denied", `access denied: ${error.message}`, { hint: "open the application again", cause: thrown });
   }
   for (const cookie of appCookies(credential)) response.appendHeader("Set-Cookie", cookie);
   const text = JSON.stringify({ location: nextAddress(visit, body, services) });
   response.writeHead(200, { ...ownHeaders, "Content-Type": "application/json; charset=utf-8" }).end(text);
+}
+
+/** Begins the session; a refusal ends it, and is recorded. Throws what the auth service and `check` throw. */
+async function beginOrEnd({ credential, app, peer }: AppCall, check: () => void, { auth }: HandOffServices): Promise<void> {
+  try {
+    check();
+    await auth.beginAppSession({ credential, app });
+  } catch (thrown) {
+    const error = toPlatformError(thrown);
+    if (error.code !== "unauthenticated" && error.code !== "denied") throw error;
+    await auth.endAppSession({ credential, app, refusal: `could not sign a browser in to an application: ${error.message}` }, onBehalfOf(peer));
+    throw error;
+  }
 }
 
 /** Throws `unauthenticated` unless this browser began the attempt. */
@@ -97,14 +108,26 @@ function nextAddress({ site }: SiteRequest, { path, next }: Body, { sites, addre
 }
 
 /** Ends the browser's session with this application. Throws PlatformError. */
-export async function logOut({ request, response }: SiteRequest, { auth, sessions }: HandOffServices): Promise<void> {
+export async function logOut({ request, response, site, peer }: SiteRequest, { auth, sessions }: HandOffServices): Promise<void> {
   requireOwnScript(request);
   const credential = appCredential(request.headers.cookie);
-  if (credential !== undefined) {
+  if (credential !== undefined && (await isThere({ credential, app: site.app, peer }, sessions))) {
     await auth.endAppSession({ credential });
     sessions.ended(credential.id);
   }
   response.writeHead(204, { ...ownHeaders, "Set-Cookie": [...withoutAppCookies()] }).end();
+}
+
+/** Whether the session exists, also that of a locked user. */
+async function isThere(call: AppCall, sessions: HandOffServices["sessions"]): Promise<boolean> {
+  try {
+    await sessions.userOf(call);
+    return true;
+  } catch (thrown) {
+    const { code } = toPlatformError(thrown);
+    if (code !== "unauthenticated" && code !== "denied") throw thrown;
+    return code === "denied";
+  }
 }
 
 /** Throws `denied` for a request that a page of another site made. */

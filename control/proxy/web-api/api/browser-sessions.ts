@@ -1,17 +1,21 @@
 import { browserSessionHeader, clientAddressHeader } from "../../../../core/api/auth-call.ts";
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import { AuthService } from "../../../../core/api/generated/platform/auth/v1/auth_pb.ts";
-import { formatCredential, type SessionCredential } from "../../../browser/session-credential.ts";
+import { formatCredential, type SessionCredential, secretHash } from "../../../browser/session-credential.ts";
+import { GuessLimit } from "../../../limits/guess-limit.ts";
 import type { BrowserSessions } from "./authenticate.ts";
 
 /** Time limit of the check of a session, ms. */
 const findMs = 10_000;
 
-/** Sessions of browsers as the auth service knows them: nothing is kept here, so that one that ends has ended at once. */
-export function browserSessions(auth: AuthClient): BrowserSessions {
+/** Sessions of browsers as the auth service knows them: no answer is kept here, so that one that ends has ended at once. */
+export function browserSessions(auth: AuthClient, clock = () => performance.now()): BrowserSessions {
+  const guesses = new GuessLimit(clock);
   return {
     find: async (credential, address) => {
-      const { user, roles, expires } = await auth.getBrowserSession({}, { ...inNameOf(credential, address), timeoutMs: findMs });
+      const options = { ...inNameOf(credential, address), timeoutMs: findMs };
+      const guess = { digest: secretHash(formatCredential(credential)), peer: address };
+      const { user, roles, expires } = await guesses.ask(guess, async () => await auth.getBrowserSession({}, options));
       return { credential, user, roles, expires: new Date(expires) };
     },
     clientOf: ({ credential }, address) => clientWith(auth, inNameOf(credential, address).headers),

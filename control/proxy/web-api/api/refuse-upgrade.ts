@@ -6,7 +6,7 @@ import { errorBody, httpStatus } from "../answer-errors.ts";
 /** Time for the browser to read the refusal, ms. */
 const lingerMs = 3_000;
 
-/** Answers a request to become a WebSocket with an error, as any other of the API, and ends the connection. */
+/** Answers a request to become a WebSocket with an error, in the form of all errors of the API, and ends the connection. */
 export function refuseUpgrade(connection: Duplex, error: PlatformError): void {
   const body = JSON.stringify(errorBody(error));
   const status = httpStatus[error.code];

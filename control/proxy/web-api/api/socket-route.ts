@@ -52,7 +52,7 @@ const maxMessage = 65_536;
 /**
  * Declares a WebSocket of the web API, as `apiRoute` declares a route. Before the upgrade the request needs the cookie of a session (else 401) and the Origin of
  * this site (else 403); within 4 s after it the first message must be `{"token": …}`, the token of that very session: else an error of code `denied` is sent,
- * and the WebSocket closed. A request that is not an upgrade is refused like any other of the API. Returns what takes its upgrades.
+ * and the WebSocket closed. A request that is not an upgrade gets 400. Returns what takes its upgrades.
  */
 export function socketRoute(api: Api, route: SocketRoute, services: SocketServices): TakeUpgrade {
   const { path, summary } = route;

@@ -1552,7 +1552,7 @@ export type SignAppTokenRequest = Message<"platform.auth.v1.SignAppTokenRequest"
   app: string;
 
   /**
-   * Its own address: the audience.
+   * Its own address, as the host has announced it: the audience.
    *
    * @generated from field: string uri = 2;
    */
