@@ -13,11 +13,14 @@ export interface TerminalFacts extends Pick<NewRecording<TerminalWriter>, "onFai
 /** Longest text of one event, bytes: JSON may make it six times as long. */
 const eventBytes = 64 * 1024;
 
+/** Output between two mentions of the size, bytes: a player that begins anywhere soon knows it. */
+const sizeBytes = 1024 * 1024;
+
 /** The recording of a terminal, as asciicast. */
 export function terminalRecording({ facts, term, size, onFailed }: TerminalFacts): NewRecording<TerminalWriter> {
   const timestamp = Math.floor(Date.parse(facts.started) / 1000);
   const header = encodeCastHeader({ width: size.columns, height: size.rows, timestamp, term, platform: facts });
-  return { facts, onFailed, open: async (options) => new TerminalWriter(await RecordingFile.open(options, { lines: [header] })) };
+  return { facts, onFailed, open: async (options) => new TerminalWriter(await RecordingFile.open(options, { lines: [header] }), size) };
 }
 
 /** Writes the output of one terminal into a file, as it comes. It never sees the input. */
@@ -26,17 +29,26 @@ export class TerminalWriter {
   readonly #began = performance.now();
   readonly #text = new TerminalText();
 
-  constructor(file: RecordingFile) {
+  #size: TerminalFacts["size"];
+  /** Output since the size was mentioned, bytes. */
+  #shown = 0;
+
+  constructor(file: RecordingFile, size: TerminalFacts["size"]) {
     this.#file = file;
+    this.#size = size;
   }
 
   /** Records output. If it returns a promise, wait for it before more. */
   show(chunk: Buffer): Promise<void> | undefined {
+    this.#shown += chunk.length;
+    if (this.#shown >= sizeBytes) this.resize(this.#size.columns, this.#size.rows);
     for (let at = 0; at < chunk.length; at += eventBytes) this.#event("o", this.#text.take(chunk.subarray(at, at + eventBytes)));
     return this.#file.whenBehind();
   }
 
   resize(columns: number, rows: number): void {
+    this.#size = { columns, rows };
+    this.#shown = 0;
     this.#event("r", `${columns}x${rows}`);
   }
 

@@ -28,10 +28,14 @@ const patterns: readonly RegExp[] = [
   /\b(internalBinding|process\.binding)\(/,
 ];
 
-/** Code that touches private fields of ssh2 or of Node, or replaces a method of a Node object, outside the two folders for that. */
+/** The one file for private fields of xterm: screen.test.ts beside it fails where a version has others. */
+const xtermFile = "web/player/terminal-inside.ts";
+
+/** Code that touches private fields of ssh2 or of Node, or replaces a method of a Node object, outside the places for that. */
 export function privateFields(files: readonly SourceFile[]): string[] {
   return files.flatMap(({ path, text }) => {
-    if (within(path, ssh2Folder) || within(path, nodeFolder) || within(path, "scripts") || within(path, "test/architecture")) return [];
+    if (path === xtermFile || within(path, ssh2Folder) || within(path, nodeFolder) || within(path, "scripts") || within(path, "test/architecture"))
+      return [];
     const code = text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/(^|\s)\/\/.*$/gm, "");
     const found = patterns.flatMap((pattern) => pattern.exec(code)?.[1] ?? []);
     return found.map((field) => `${path} touches ${field}; private parts of ssh2 belong to ${ssh2Folder}, those of Node to ${nodeFolder}`);

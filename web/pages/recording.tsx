@@ -6,7 +6,7 @@ import { CommandLine } from "../parts/command-line.tsx";
 import { Answer, Empty, Page } from "../parts/page.tsx";
 import { TimeText } from "../parts/time-text.tsx";
 import { RecordList } from "../player/record-list.tsx";
-import { TerminalPlayerView } from "../player/terminal-player-view.tsx";
+import { type TerminalPlayerFacts, TerminalPlayerView } from "../player/terminal-player-view.tsx";
 import { place } from "../router/location.ts";
 import { matchRoute } from "../router/match-route.ts";
 import { recordedPlace } from "../text/recorded-place.ts";
@@ -24,7 +24,7 @@ export function RecordingPage() {
         {(index) => (
           <>
             <Subject of={index.recording} />
-            <Player index={index} />
+            <Player index={index} ended={loaded.reload} />
           </>
         )}
       </Answer>
@@ -42,9 +42,9 @@ function Subject({ of: { user, started, state } }: { readonly of: Recording }) {
   );
 }
 
-function Player({ index }: { readonly index: RecordingIndex }) {
+function Player({ index, ended }: TerminalPlayerFacts) {
   const { format = "asciicast", sid } = index.recording;
-  if (format === "asciicast") return <TerminalPlayerView index={index} />;
+  if (format === "asciicast") return <TerminalPlayerView index={index} ended={ended} />;
   if (format === "statements" || format === "requests") return <RecordList sid={sid} of={format} />;
   return (
     <Empty title={`This version has no player for recordings of format ${format}`}>

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Recording } from "../../core/resources/recording.ts";
-import { useLoaded } from "../api/load.ts";
+import { useEvery, useLoaded } from "../api/load.ts";
 import { call } from "../api/request.ts";
 import { CommandLine } from "../parts/command-line.tsx";
 import { Dialog } from "../parts/dialog.tsx";
@@ -8,6 +8,7 @@ import { Facts } from "../parts/facts.tsx";
 import { ListPage } from "../parts/list-page.tsx";
 import { Empty } from "../parts/page.tsx";
 import { StateText } from "../parts/state-text.tsx";
+import { FreshRows, SteadyArea, useSteady } from "../parts/steady-list.tsx";
 import type { Column } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
 import { hrefOf } from "../router/location.ts";
@@ -19,18 +20,25 @@ interface RecordingPage {
   readonly recordings: readonly Recording[];
 }
 
-/** The newest recordings that the user may see. */
+const refreshMs = 10_000;
+
+const keyOf = ({ sid }: Recording): string => sid;
+
+/** The newest recordings that the user may see. Those that run grow and end there. */
 export function Recordings() {
   const loaded = useLoaded("recordings", async (signal) => (await call<RecordingPage>("/recordings", { signal })).recordings);
+  useEvery(refreshMs, loaded.reload);
+  const steady = useSteady(loaded, keyOf);
   const [shown, show] = useState<Recording>();
   return (
-    <>
+    <SteadyArea hold={steady.hold}>
       <ListPage
         title="Recordings"
         noun="recording"
-        loaded={loaded}
+        loaded={steady.loaded}
         columns={columnsOf(show)}
-        keyOf={({ sid }) => sid}
+        keyOf={keyOf}
+        filters={<FreshRows of={steady} noun="recording" />}
         textOf={(one) => `${one.sid} ${one.user} ${recordedPlace(one)} ${one.state}`}
         order={{ id: "started", down: true }}
         empty={
@@ -39,8 +47,10 @@ export function Recordings() {
           </Empty>
         }
       />
-      {shown !== undefined && <RecordingDialog recording={shown} close={() => show(undefined)} />}
-    </>
+      {shown !== undefined && (
+        <RecordingDialog recording={loaded.value?.find(({ sid }) => sid === shown.sid) ?? shown} close={() => show(undefined)} />
+      )}
+    </SteadyArea>
   );
 }
 
@@ -92,7 +102,19 @@ function RecordingDialog({ recording, close }: { readonly recording: Recording; 
       <p>
         <a class="button primary" href={hrefOf(`/recordings/${sid}`)}>
           Play here
-        </a>
+        </a>{" "}
+        {state === "running" && (
+          <>
+            <a class="button" href={hrefOf(`/recordings/${sid}?at=end`)}>
+              Follow its end
+            </a>{" "}
+            {recording.kind === undefined && (
+              <a class="button" href={hrefOf(`/sessions?search=${sid}`)}>
+                Find the session
+              </a>
+            )}
+          </>
+        )}
       </p>
       <CommandLine line={`tsh play ${sid}`} />
     </Dialog>

@@ -2,33 +2,40 @@ import { useState } from "preact/hooks";
 import type { ListedSession } from "../../core/resources/session.ts";
 import { useEvery, useLoaded } from "../api/load.ts";
 import { call } from "../api/request.ts";
+import { can, person } from "../api/session.ts";
 import { CommandLine } from "../parts/command-line.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Facts } from "../parts/facts.tsx";
 import { ListPage } from "../parts/list-page.tsx";
 import { Empty } from "../parts/page.tsx";
+import { FreshRows, SteadyArea, useSteady } from "../parts/steady-list.tsx";
 import type { Column } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
 import { hrefOf } from "../router/location.ts";
 
-const refreshMs = 10_000;
+const refreshMs = 3_000;
 
-/** The running sessions that the user may see. */
+const keyOf = ({ sid }: ListedSession): string => sid;
+
+/** The running sessions that the user may see, as they come and end. */
 export function Sessions() {
   const loaded = useLoaded(
     "sessions",
     async (signal) => (await call<{ sessions: readonly ListedSession[] }>("/running-sessions", { signal })).sessions,
   );
   useEvery(refreshMs, loaded.reload);
+  const steady = useSteady(loaded, keyOf);
   const [shown, show] = useState<ListedSession>();
+  const present = loaded.value?.find(({ sid }) => sid === shown?.sid);
   return (
-    <>
+    <SteadyArea hold={steady.hold}>
       <ListPage
         title="Sessions"
         noun="session"
-        loaded={loaded}
-        columns={columnsOf(show)}
-        keyOf={({ sid }) => sid}
+        loaded={steady.loaded}
+        columns={columnsOf(show, steady.gone)}
+        keyOf={keyOf}
+        filters={<FreshRows of={steady} noun="session" />}
         textOf={({ sid, user, login, server_name: host }) => `${sid} ${user} ${login}@${host}`}
         order={{ id: "started", down: true }}
         empty={
@@ -39,12 +46,12 @@ export function Sessions() {
           </Empty>
         }
       />
-      {shown !== undefined && <SessionDialog session={shown} close={() => show(undefined)} />}
-    </>
+      {shown !== undefined && <SessionDialog session={present ?? shown} isOver={present === undefined} close={() => show(undefined)} />}
+    </SteadyArea>
   );
 }
 
-function columnsOf(show: (session: ListedSession) => void): readonly Column<ListedSession>[] {
+function columnsOf(show: (session: ListedSession) => void, gone: ReadonlySet<string>): readonly Column<ListedSession>[] {
   return [
     {
       id: "where",
@@ -52,9 +59,12 @@ function columnsOf(show: (session: ListedSession) => void): readonly Column<List
       by: ({ server_name: host }) => host,
       share: 3,
       cell: (session) => (
-        <button type="button" class="link" onClick={() => show(session)}>
-          {session.login}@{session.server_name}
-        </button>
+        <>
+          <button type="button" class="link" onClick={() => show(session)}>
+            {session.login}@{session.server_name}
+          </button>
+          {gone.has(session.sid) && <span class="quiet"> has ended</span>}
+        </>
       ),
     },
     { id: "user", title: "User", by: ({ user }) => user, cell: ({ user }) => user },
@@ -68,8 +78,16 @@ function columnsOf(show: (session: ListedSession) => void): readonly Column<List
   ];
 }
 
-function SessionDialog({ session, close }: { readonly session: ListedSession; readonly close: () => void }) {
-  const { sid, user, login, server_name: host, started, participants, modes } = session;
+interface SessionDialogFacts {
+  readonly session: ListedSession;
+  /** It ended while the dialog was open. */
+  readonly isOver: boolean;
+  close(): void;
+}
+
+function SessionDialog({ session, isOver, close }: SessionDialogFacts) {
+  const { sid, user, login, server_name: host, started, participants } = session;
+  const mayPlay = can("session", "read") || person.value?.user === user;
   return (
     <Dialog title={`${login}@${host}`} close={close}>
       <Facts
@@ -81,22 +99,35 @@ function SessionDialog({ session, close }: { readonly session: ListedSession; re
         ]}
       />
       <h3>Join</h3>
-      {modes.length === 0 ? (
-        <p>None of your roles lets you join this session.</p>
-      ) : (
+      {isOver ? <p role="status">This session has ended.</p> : <Join session={session} />}
+      {mayPlay && (
         <>
-          <p class="buttons">
-            {modes.map((mode) => (
-              <a key={mode} class="button" href={hrefOf(`/terminal?${new URLSearchParams({ session: sid, mode })}`)} target="_blank" rel="noopener">
-                {mode === "observer" ? "Watch in the browser" : "Take part in the browser"}
-              </a>
-            ))}
+          <h3>Recording</h3>
+          <p>
+            <a class="button" href={hrefOf(`/recordings/${sid}${isOver ? "" : "?at=end"}`)}>
+              {isOver ? "Play the recording" : "Follow the recording"}
+            </a>
           </p>
-          {modes.map((mode) => (
-            <CommandLine key={mode} line={`tsh join --mode=${mode} ${sid}`} />
-          ))}
         </>
       )}
     </Dialog>
+  );
+}
+
+function Join({ session: { sid, modes } }: Pick<SessionDialogFacts, "session">) {
+  if (modes.length === 0) return <p>None of your roles lets you join this session.</p>;
+  return (
+    <>
+      <p class="buttons">
+        {modes.map((mode) => (
+          <a key={mode} class="button" href={hrefOf(`/terminal?${new URLSearchParams({ session: sid, mode })}`)} target="_blank" rel="noopener">
+            {mode === "observer" ? "Watch in the browser" : "Take part in the browser"}
+          </a>
+        ))}
+      </p>
+      {modes.map((mode) => (
+        <CommandLine key={mode} line={`tsh join --mode=${mode} ${sid}`} />
+      ))}
+    </>
   );
 }

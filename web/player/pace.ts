@@ -27,7 +27,7 @@ export function advance({ position, next, passed }: Moment, { speed, skipsIdle }
   return begin + Math.max(0, passed) * speed;
 }
 
-export type PlayerKey = "pause" | "back" | "forward" | "begin" | "faster" | "slower";
+export type PlayerKey = "pause" | "back" | "forward" | "begin" | "end" | "faster" | "slower" | "older" | "newer";
 
 const keys: Readonly<Record<string, PlayerKey>> = {
   " ": "pause",
@@ -37,6 +37,9 @@ const keys: Readonly<Record<string, PlayerKey>> = {
   ArrowUp: "faster",
   ArrowDown: "slower",
   Home: "begin",
+  End: "end",
+  PageUp: "older",
+  PageDown: "newer",
 };
 
 /** What a key does in the player. Pure. */

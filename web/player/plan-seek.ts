@@ -6,23 +6,55 @@ export interface SeekPoint {
   readonly text: number;
 }
 
+/** A moment of which all is known: the picture there, and where reading goes on, bytes. */
+export interface KnownMoment {
+  readonly offset: number;
+  readonly time: number;
+}
+
 /** Maximum amount of output that is shown again to make a picture, bytes: a second's work of the terminal. */
 export const maxReplay = 8 * 1024 * 1024;
 
-export interface SeekPlan {
-  /** Where to begin. */
-  readonly point: SeekPoint;
-  /** Whether this is all output before the target: else an old part of the picture may be missing. */
+export interface SeekFacts<Keyframe extends KnownMoment> {
+  readonly target: number;
+  readonly points: readonly SeekPoint[];
+  /** The last one up to the target. */
+  readonly keyframe: Keyframe | undefined;
+  /** What is shown now; undefined: nothing. */
+  readonly present: (KnownMoment & { readonly isPartial: boolean }) | undefined;
+  /** All output before is shown again if need be, however long that takes. */
   readonly isWhole: boolean;
 }
 
-/** Where to begin reading to show the picture of a moment: as far back as can be shown in time. Pure. */
-export function planSeek(points: readonly SeekPoint[], target: number): SeekPlan {
+/** How to show the picture of a moment: on from what is shown, from a keyframe, or by output before it alone, of which `isPartial` may lack something. */
+export type SeekPlan<Keyframe> =
+  | { readonly from: "present" }
+  | { readonly from: "keyframe"; readonly keyframe: Keyframe }
+  | { readonly from: "point"; readonly point: SeekPoint; readonly isPartial: boolean };
+
+/** The shortest way to a whole picture, if one is short enough or must be; else as much of it as can be shown in time. Pure. */
+export function planSeek<Keyframe extends KnownMoment>({ target, points, keyframe, present, isWhole }: SeekFacts<Keyframe>): SeekPlan<Keyframe> {
+  const begin = points[0] ?? { offset: 0, time: 0, text: 0 };
+  const point = isWhole ? begin : replayPoint(points, target, begin);
+  const ahead = present !== undefined && present.time <= target ? present : undefined;
+  const wholeAhead = ahead?.isPartial === false ? ahead : undefined;
+  const nearest = Math.max(wholeAhead?.offset ?? 0, keyframe?.offset ?? 0);
+  if (nearest >= point.offset) {
+    if (wholeAhead?.offset === nearest) return { from: "present" };
+    if (keyframe?.offset === nearest) return { from: "keyframe", keyframe };
+  }
+  const isPartial = point.offset > begin.offset;
+  if (isPartial && ahead !== undefined && ahead.offset >= point.offset) return { from: "present" };
+  return { from: "point", point, isPartial };
+}
+
+/** The point that is as far back as can be shown in time. */
+function replayPoint(points: readonly SeekPoint[], target: number, begin: SeekPoint): SeekPoint {
   let at = points.findLastIndex(({ time }) => time <= target);
   let replayed = points[at]?.text ?? 0;
   while (at > 0 && replayed + (points[at - 1]?.text ?? 0) <= maxReplay) {
     at -= 1;
     replayed += points[at]?.text ?? 0;
   }
-  return { point: points[at] ?? { offset: 0, time: 0, text: 0 }, isWhole: at <= 0 };
+  return points[at] ?? begin;
 }

@@ -3,15 +3,11 @@ import { lengthText } from "../text/time.ts";
 import { speeds } from "./pace.ts";
 import type { TerminalPlayer } from "./terminal-player.ts";
 
-/** Play and pause, the position, speed, idle time; below them what is to know about the picture. */
+/** Play and pause, the position, speed, idle time, the end of a session that goes on; below them what is to know about the picture. */
 export function PlayerControls({ player }: { readonly player: TerminalPlayer }) {
   const id = useId();
-  const { isPaused, position, length, speed, skipsIdle, state, isPartial, isDamaged } = player;
+  const { isPaused, position, length, speed, skipsIdle, isRunning, isFollowing } = player;
   const [at, all] = [lengthText(position.value * 1000), lengthText(length.value * 1000)];
-  const notes = [
-    ...(isPartial.value ? ["The picture is made from the last output before this moment; an older part of it may be missing."] : []),
-    ...(isDamaged.value ? ["The recording is damaged: the intact parts are shown."] : []),
-  ];
   return (
     <>
       <div class="controls">
@@ -49,10 +45,43 @@ export function PlayerControls({ player }: { readonly player: TerminalPlayer }) 
           <input type="checkbox" checked={skipsIdle.value} onChange={(event) => (skipsIdle.value = event.currentTarget.checked)} />
           Skip idle time
         </label>
+        {isRunning.value && (
+          <button type="button" aria-pressed={isFollowing.value} onClick={() => (isFollowing.value ? player.setPaused(true) : player.follow())}>
+            Follow
+          </button>
+        )}
       </div>
-      <p class="quiet" role="status">
-        {[...notes, ...(state.value === "loading" ? ["Loading…"] : [])].join(" ")}
-      </p>
+      <PictureNotes player={player} />
     </>
+  );
+}
+
+/** What is to know about the picture. Its line is always there, so that nothing below it moves. */
+function PictureNotes({ player }: { readonly player: TerminalPlayer }) {
+  const { state, isPartial, isDamaged, isFollowing, progress, position } = player;
+  const { value: done } = progress;
+  const notes = [
+    ...(isDamaged.value ? ["The recording is damaged: the intact parts are shown."] : []),
+    ...(isPartial.value ? ["An older part of this picture may be missing: it is made from the last output before this moment."] : []),
+    ...(done === undefined ? [] : [`Showing all output before this moment: ${Math.floor(done * 10) * 10} %`]),
+    ...(state.value === "loading" && done === undefined ? ["Loading…"] : []),
+    ...(isFollowing.value && state.value !== "loading" ? ["The session goes on; its end is shown as it comes."] : []),
+  ];
+  return (
+    <div class="notes">
+      <p class="quiet" role="status">
+        {notes.join(" ")}
+      </p>
+      {isPartial.value && (
+        <button type="button" class="link" onClick={() => player.showWhole()}>
+          Show all of it
+        </button>
+      )}
+      {done !== undefined && (
+        <button type="button" class="link" onClick={() => player.seek(position.value)}>
+          Stop
+        </button>
+      )}
+    </div>
   );
 }

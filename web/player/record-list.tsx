@@ -58,7 +58,7 @@ export function RecordList({ sid, of }: RecordListFacts) {
 
 /** The rows as far as they are read. */
 function useRows({ sid, of }: RecordListFacts): { readonly rows: Rows; readonly error: unknown } {
-  const [rows, setRows] = useState<Rows>({ rows: [], isDone: false, isDamaged: false, isFull: false });
+  const [rows, setRows] = useState<Rows>({ rows: [], isDone: false, isRunning: false, isDamaged: false, isFull: false });
   const [error, setError] = useState<unknown>();
   useEffect(() => {
     const stop = new AbortController();
@@ -74,9 +74,10 @@ function useRows({ sid, of }: RecordListFacts): { readonly rows: Rows; readonly 
 }
 
 /** What is to know about the list. */
-function Notes({ rows: { rows, isDone, isDamaged, isFull }, noun }: { readonly rows: Rows; readonly noun: string }) {
+function Notes({ rows: { rows, isDone, isRunning, isDamaged, isFull }, noun }: { readonly rows: Rows; readonly noun: string }) {
   const notes = [
     ...(isDone ? [] : ["Loading…"]),
+    ...(isDone && isRunning && !isFull ? [`The session goes on; each ${noun} appears here as it is recorded.`] : []),
     ...(isDamaged ? ["The recording is damaged: the intact parts are shown."] : []),
     ...(isFull ? [`Only the first ${countText(rows.length, noun)} are shown; tsh play shows all.`] : []),
   ];

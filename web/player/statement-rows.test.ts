@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { memberFile } from "../../test/inside/member-file.ts";
 import { maxRows, readRows } from "./read-rows.ts";
+import { RecordingSource } from "./recording-source.ts";
 import { RequestRows, type RowReader, StatementRows } from "./statement-rows.ts";
 import { allOf, memorySource } from "./testing/memory-source.ts";
 
@@ -48,6 +49,20 @@ test("a page holds a bounded number of rows, and says so", async () => {
   ).join("");
   const state = await rowsOf(new RequestRows(), text);
   expect([state?.rows.length, state?.isFull, state?.isDone]).toEqual([maxRows, true, true]);
+});
+
+test("what a session does while it goes on is added, until it ends", async () => {
+  const request = (time: number): string => requestLine(time, { method: "GET", path: `/${time}`, raw_query: "", status_code: 200 });
+  let [file, isRunning] = [memberFile([request(1)]), true];
+  const source = new RecordingSource(async ({ offset, length }) => ({ bytes: new Uint8Array(file.subarray(offset, offset + length)), isRunning }));
+  const seen: string[] = [];
+  for await (const { rows, isDone } of readRows(source, { reader: new RequestRows(), signal: new AbortController().signal, everyMs: 1 })) {
+    if (!isDone) continue;
+    seen.push(rows.map(({ text }) => text).join());
+    if (rows.length === 2) isRunning = false;
+    file = memberFile(rows.length === 1 ? [request(1), request(2)] : [request(1), request(2), request(3)]);
+  }
+  expect(seen).toEqual(["GET /1", "GET /1,GET /2", "GET /1,GET /2,GET /3"]);
 });
 
 test("any line is a row or nothing", () => {

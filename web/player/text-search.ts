@@ -15,6 +15,11 @@ const sequences = /\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001b]*(?:\u000
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this looks for
 const unfinished = /\u001b(?:\[[0-?]*[ -/]*|[\]PX^_][^\u0007\u001b]*\u001b?|[ -/]*)$/;
 
+/** The escape sequence that has only begun at the end of a text; empty: none. Pure. */
+export function unfinishedEscape(text: string): string {
+  return unfinished.exec(text.slice(-maxEscape))?.[0] ?? "";
+}
+
 /** Searches a text, in any case, in the lines that a terminal showed; escape sequences are left out. Memory is bounded. */
 export class TextSearch {
   readonly #wanted: string;
@@ -29,8 +34,7 @@ export class TextSearch {
   /** The lines that end here, and have it. */
   push(time: number, text: string): readonly Hit[] {
     const all = this.#held + text;
-    const cut = unfinished.exec(all.slice(-maxEscape));
-    this.#held = cut === null ? "" : cut[0];
+    this.#held = unfinishedEscape(all);
     const shown = all.slice(0, all.length - this.#held.length).replaceAll(sequences, "");
     const [first = "", ...others] = shown.split(/\r*\n|\r+/);
     const hits = [...this.#append(time, first)];
