@@ -41,6 +41,16 @@ describe("requests to a web application", () => {
     expect(tokens).toMatchObject([{ app: "web", uri: upstream.uri, clientAddress: "192.0.2.7:40000", claims: "roles-and-traits" }]);
   });
 
+  test("and their responses keep the bytes of fields that are not ASCII", async () => {
+    await using upstream = await WebUpstream.open((_request, response) => void response.setHeader("X-Name", "caf\u00e9").end(Buffer.from("body")));
+    const { tls } = await enter(upstream);
+    const lines = ["POST / HTTP/1.1", "Host: web.test", "X-Name: caf\u00e9", "Content-Length: 1", "Connection: close"];
+    tls.write(`${lines.join("\r\n")}\r\n\r\nx`, "latin1");
+    const answer = Buffer.concat((await tls.toArray()) as Buffer[]).toString("latin1");
+    expect(upstream.values("x-name")).toEqual(["caf\u00e9"]);
+    expect(answer).toContain("X-Name: caf\u00e9\r\n");
+  });
+
   test("carry nothing that the client writes in the platform's name, in no spelling, and none of its cookies", async () => {
     await using upstream = await WebUpstream.open();
     const { tls } = await enter(upstream);

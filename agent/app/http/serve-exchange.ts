@@ -1,5 +1,4 @@
 import type { Readable, Writable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import type { HeaderField } from "../../../core/resources/app-headers.ts";
 import type { ClientAnswer, ClientRequest, UpstreamAnswer, UpstreamRequest } from "./exchange.ts";
 import { HttpRefusal, refusalReason, refusalResponse, unreached, unready } from "./http-refusal.ts";
@@ -126,21 +125,34 @@ async function pass(
     throw unreached(session.app.name, thrown);
   }
   try {
-    body.on("data", session.touch);
-    await copy(body, to, hasBody);
+    if (hasBody) await copy(body, to, session.touch);
+    else body.resume();
     // Node ends the body of a stream that was reset, as if it were complete.
     if (hasBody && response.isBroken()) throw new Error("the response is incomplete");
     answer.end(passedTrailers(response.trailers()));
-  } catch {
-    // The client notices: it gets no end.
-    body.destroy();
+  } catch (thrown) {
+    // The client notices: it gets no end. With a reason, HTTP/2 does not report the end of a stream that was read.
+    body.destroy(thrown instanceof Error ? thrown : new Error(String(thrown)));
     answer.abort();
   }
 }
 
-async function copy(body: Readable, to: Writable, hasBody: boolean): Promise<void> {
-  if (hasBody) await pipeline(body, to, { end: false });
-  else body.resume();
+/** Resolves once all of the body is written; rejects when either end breaks. `pipeline` costs as much as the rest of a short request. */
+function copy(body: Readable, to: Writable, touch: () => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (to.destroyed) {
+      reject(new Error("the client has left"));
+      return;
+    }
+    const broken = (): void => reject(new Error("the response ended early"));
+    const onData = (chunk: Buffer): void => {
+      touch();
+      if (!to.write(chunk)) body.pause();
+    };
+    const onDrain = (): void => void body.resume();
+    body.on("data", onData).once("end", resolve).on("error", reject).once("close", broken);
+    to.on("drain", onDrain).once("close", broken).on("error", reject);
+  });
 }
 
 function sendWhole(answer: ClientAnswer, head: Parameters<ClientAnswer["begin"]>[0], body: Buffer): void {

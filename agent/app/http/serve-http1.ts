@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { HeaderField } from "../../../core/resources/app-headers.ts";
+import { gatherWrites } from "../../../core/transport/gather-writes.ts";
 import type { ClientAnswer } from "./exchange.ts";
 import { HttpRefusal } from "./http-refusal.ts";
 import { type HttpSession, maxExchanges, maxHead, usualWaits, type Waits } from "./http-session.ts";
@@ -68,10 +69,12 @@ function answerTo(request: IncomingMessage, response: ServerResponse, onLast: ()
   return {
     gone: gone.signal,
     inform: (status, headers) => inform(response, status, headers),
-    begin: ({ status, message, headers }) => {
+    begin: ({ status, message, headers }, hasBody) => {
       const raw = headers.flat();
       response.writeHead(status, ...(message === "" ? [] : [message]), raw as string[]);
-      response.flushHeaders();
+      if (response.socket !== null) gatherWrites(response.socket);
+      // Not `flushHeaders`, which writes them in UTF-8.
+      if (hasBody) response.write("", "latin1");
       return response;
     },
     end: (trailers) => {

@@ -99,8 +99,18 @@ export class UpstreamHttp1 {
   #start({ method, target, host, headers, body, signal }: UpstreamRequest, more: readonly HeaderField[]): SentRequest {
     const fields: readonly HeaderField[] = [["Host", host], ...headers, ...framing(method, headers, body !== undefined), ...more];
     const raw = fields.flat();
-    return request({ agent: this.#agent, method, path: target, headers: raw, signal, maxHeaderSize: maxHead, insecureHTTPParser: false });
+    const sent = request({ agent: this.#agent, method, path: target, headers: raw, maxHeaderSize: maxHead, insecureHTTPParser: false });
+    endWith(sent, signal);
+    return sent;
   }
+}
+
+/** As the option `signal` of `request`, for less: that one watches the ends of a stream, too. */
+function endWith(sent: SentRequest, signal: AbortSignal): void {
+  const end = (): void => void sent.destroy(new Error("the request was given up"));
+  if (signal.aborted) end();
+  else signal.addEventListener("abort", end, { once: true });
+  sent.once("close", () => signal.removeEventListener("abort", end));
 }
 
 /** A kept connection ended before it took anything of a request that has no body: the request can go over another one. */
@@ -121,7 +131,7 @@ function sendBody(sent: SentRequest, { body, trailers, headers, onData }: Upstre
   if (body === undefined) return void sent.end();
   const isChunked = fieldOf(headers, "content-length") === undefined;
   // A client that waits for a word of the application sends nothing before.
-  sent.flushHeaders();
+  sent.write("", "latin1");
   body.on("data", onData).pipe(sent, { end: false });
   body.once("end", () => {
     const last = isChunked ? passedTrailers(trailers()) : [];

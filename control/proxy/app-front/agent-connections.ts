@@ -24,7 +24,7 @@ export interface ConnectionServices extends ReachServices {
 
 /** Connections of one session from one address: a browser has six, and pages with many slow requests wait. */
 const maxConnections = 32;
-const maxIdle = 8;
+const maxIdle = 32;
 /** Time after which an idle connection is closed, ms: before the agent closes it. */
 const idleMs = 30_000;
 /** Sessions with connections at a time. */

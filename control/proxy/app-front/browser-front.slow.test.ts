@@ -304,6 +304,12 @@ describe("with a session", () => {
     expect([answer.status, answer.headers["x-one"], answer.headers["set-cookie"]]).toEqual([201, "1", ["a=1", "b=2"]]);
   });
 
+  test("headers that are not ASCII come back as they are", async () => {
+    const { cookie } = await signIn();
+    serve = (_request, response) => void response.setHeader("x-name", "caf\u00e9").end(Buffer.from("hello"));
+    expect((await call("/", { headers: { cookie } })).headers["x-name"]).toBe("caf\u00e9");
+  });
+
   test("an event arrives as soon as it is sent", async () => {
     const { cookie } = await signIn();
     const streams: ServerResponse[] = [];

@@ -1,4 +1,5 @@
 import type { Agent, IncomingMessage, ServerResponse } from "node:http";
+import { gatherWrites } from "../../../core/transport/gather-writes.ts";
 import { withoutOwnCookies } from "../web-api/cookies.ts";
 import { agentRequest } from "./agent-requests.ts";
 
@@ -42,7 +43,8 @@ function attempt(request: IncomingMessage, response: ServerResponse, { agent, fa
   response.once("close", () => {
     if (!response.writableFinished) upstream.destroy();
   });
-  request.pipe(upstream);
+  if (hasBody(request)) request.pipe(upstream);
+  else upstream.end();
 }
 
 /** Whether a request has a body, which may have been read already. Pure. */
@@ -54,8 +56,9 @@ function passBack(answer: IncomingMessage, response: ServerResponse): void {
   const { statusCode = 502, statusMessage = "" } = answer;
   response.sendDate = false;
   response.writeHead(statusCode, statusMessage, [...answerHeaders(answer.rawHeaders)]);
-  // An event stream may say nothing for long.
-  response.flushHeaders();
+  if (response.socket !== null) gatherWrites(response.socket);
+  // An event stream may send nothing for long. Not `flushHeaders`, which writes them in UTF-8.
+  response.write("", "latin1");
   answer.once("end", () => {
     if (answer.rawTrailers.length > 0) response.addTrailers(pairs(answer.rawTrailers));
   });
