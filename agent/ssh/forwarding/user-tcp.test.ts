@@ -66,22 +66,25 @@ test.for(kinds)("TCP of %s process: connections and listeners belong to it, both
   await expect(sockets.connect({ host: "127.0.0.1", port: 1 }, AbortSignal.abort())).rejects.toThrow("disconnected");
 });
 
+/** Ids of our processes that make sockets. */
+function makers(): readonly number[] {
+  return execFileSync("ps", ["-eo", "pid=,ppid=,comm="], { encoding: "utf8" })
+    .split("\n")
+    .flatMap((line) => {
+      const [pid = "", parent, name] = line.trim().split(/\s+/);
+      return parent === String(process.pid) && name === "platform-ports" ? [Number(pid)] : [];
+    });
+}
+
 test.skipIf(!isRoot)("when a user's process is killed, pending requests fail and a new one is started; a closed one ends", async () => {
   using sockets = using(() => new UserTcp({ user: nobody, starter: compiledStarter() }));
-  const makers = (): string[] =>
-    execFileSync("ps", ["-eo", "pid=,ppid=,comm="], { encoding: "utf8" })
-      .split("\n")
-      .flatMap((line) => {
-        const [pid = "", parent, name] = line.trim().split(/\s+/);
-        return parent === String(process.pid) && name === "platform-ports" ? [pid] : [];
-      });
   // A killed process exists until it is reaped.
   const count = (wanted: number): Promise<void> => expect.poll(makers, { timeout: 10_000 }).toHaveLength(wanted);
   const listen = async (): Promise<number> => (await sockets.listen({ host: "127.0.0.1", port: 0 }, () => {})).port;
   expect(await listen()).toBeGreaterThan(0);
   // Processes of the previous tests end by themselves, a moment later.
   await count(1);
-  const maker = Number(makers()[0]);
+  const [maker = 0] = makers();
   process.kill(maker, "SIGSTOP");
   const waiting = listen().catch((thrown: unknown) => thrown);
   process.kill(maker, "SIGKILL");
@@ -91,6 +94,29 @@ test.skipIf(!isRoot)("when a user's process is killed, pending requests fail and
   sockets.close();
   await count(0);
 });
+
+test.skipIf(!isRoot)(
+  "a user's process that does not read holds a bounded number of requests: it is ended, they fail, and the next request works",
+  async () => {
+    using sockets = using(() => new UserTcp({ user: nobody, starter: compiledStarter() }));
+    const server = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const address = { host: "127.0.0.1", port: (server.address() as AddressInfo).port };
+    const others = new Set(makers());
+    (await sockets.connect(address, never)).destroy();
+    const [maker = 0] = makers().filter((pid) => !others.has(pid));
+    process.kill(maker, "SIGSTOP");
+    const asked = Array.from({ length: 4000 }, () => sockets.connect(address, never));
+    const results = await Promise.allSettled(asked);
+    const failed = results.flatMap((one) => (one.status === "rejected" ? [(one.reason as Error).message] : []));
+    for (const one of results) if (one.status === "fulfilled") one.value.destroy();
+    expect(new Set(failed)).toEqual(new Set(["the process for the user's sockets failed: it does not read requests"]));
+    expect(failed.length).toBeGreaterThan(1000);
+    (await sockets.connect(address, never)).destroy();
+    await expect.poll(() => makers().includes(maker), { timeout: 10_000 }).toBe(false);
+    server.close();
+  },
+);
 
 test.skipIf(!isRoot)("ports below 1024 need the user's own privilege", async () => {
   const start = Number(readFileSync("/proc/sys/net/ipv4/ip_unprivileged_port_start", "utf8"));
