@@ -15,8 +15,8 @@ declare -A package_of=([g++]=g++ [strip]=binutils [objdump]=binutils [curl]=curl
   [Xvfb]=xvfb [xauth]=xauth [xdpyinfo]=x11-utils
   # Beside what we measure ourselves.
   [pgrep]=procps [ss]=iproute2 [nginx]=nginx-light
-  # A browser for the Web UI and web applications.
-  [chromium]=chromium
+  # Browsers for the Web UI and web applications.
+  [chromium]=chromium [firefox-esr]=firefox-esr
   # Databases, and their clients.
   [pg_ctlcluster]=postgresql [psql]=postgresql-client [mariadbd]=mariadb-server [mariadb]=mariadb-client [redis-server]=redis-server [redis-cli]=redis-tools
   [javac]=default-jdk-headless [/usr/share/java/postgresql.jar]=libpostgresql-jdbc-java [/usr/share/java/mariadb-java-client.jar]=libmariadb-java
@@ -37,7 +37,7 @@ case ${1:?what for} in
   build) ;;
   check) tools+=(ssh shellcheck) ;;
   demo) tools+=(curl ip nft squid openssl sysctl unshare setpriv pg_ctlcluster psql) ;;
-  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${databases[@]}" "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck chromium lintian rpmlint) ;;
+  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${databases[@]}" "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck chromium firefox-esr lintian rpmlint) ;;
   bench) tools+=(curl ip ss ssh sshd openssl pgrep nginx "${databases[@]}") ;;
   packages)
     tools+=("${packing[@]}")

@@ -14,8 +14,31 @@ export interface Chromium extends AsyncDisposable {
   readonly browser: Browser;
 }
 
-/** Debian's Chromium without a screen, as an unprivileged user, with a profile of its own. It takes any certificate. `more`: further options. */
+/** The process, and the address of its debugger. */
+export interface StartedChromium extends AsyncDisposable {
+  readonly address: string;
+}
+
+/** Debian's Chromium, driven by playwright. `more`: further options. */
 export async function openChromium(more: readonly string[] = []): Promise<Chromium> {
+  const started = await startChromium(more);
+  try {
+    const browser = await chromium.connectOverCDP(started.address, { timeout: startMs });
+    return {
+      browser,
+      [Symbol.asyncDispose]: async () => {
+        await browser.close().catch(() => {});
+        await started[Symbol.asyncDispose]();
+      },
+    };
+  } catch (thrown) {
+    await started[Symbol.asyncDispose]();
+    throw thrown;
+  }
+}
+
+/** Debian's Chromium without a screen, as an unprivileged user, with a profile of its own. It takes any certificate. */
+export async function startChromium(more: readonly string[] = []): Promise<StartedChromium> {
   const profile = await mkdtemp(join(tmpdir(), "platform-chromium-"));
   const isRoot = process.getuid?.() === 0;
   if (isRoot) await chown(profile, nobody, nobody);
@@ -36,21 +59,15 @@ export async function openChromium(more: readonly string[] = []): Promise<Chromi
   const env = { PATH: process.env.PATH, HOME: profile, LANG: "C.UTF-8", TZ: "Europe/Berlin" };
   const child = spawn(program, args, { cwd: profile, env, stdio: ["ignore", "ignore", "pipe"] });
   const gone = once(child, "exit");
-  try {
-    const browser = await chromium.connectOverCDP(await addressOf(child.stderr), { timeout: startMs });
-    return {
-      browser,
-      [Symbol.asyncDispose]: async () => {
-        await browser.close().catch(() => {});
-        child.kill("SIGKILL");
-        await gone;
-        await rm(profile, { recursive: true, force: true, maxRetries: 5 });
-      },
-    };
-  } catch (thrown) {
+  const end = async (): Promise<void> => {
     child.kill("SIGKILL");
     await gone;
     await rm(profile, { recursive: true, force: true, maxRetries: 5 });
+  };
+  try {
+    return { address: await addressOf(child.stderr), [Symbol.asyncDispose]: end };
+  } catch (thrown) {
+    await end();
     throw thrown;
   }
 }
