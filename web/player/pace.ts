@@ -49,6 +49,6 @@ export function keyOf(name: string): PlayerKey | undefined {
 
 /** The next speed of the list, upwards or downwards. Pure. */
 export function otherSpeed(speed: number, direction: "faster" | "slower"): number {
-  const at = speeds.findIndex((one) => one === speed);
+  const at = speeds.indexOf(speed);
   return speeds[Math.min(Math.max(0, at + (direction === "faster" ? 1 : -1)), speeds.length - 1)] ?? 1;
 }
