@@ -99,7 +99,11 @@ describe("tsh apps", () => {
   });
 
   test.for(["hidden", "nothing", "../etc", ""])("%j is refused like a name that does not exist", async (name) => {
-    expect(await tsh("apps", "login", name)).toMatchObject({ status: 5, out: "", err: expect.stringContaining("does not exist, or your roles do not allow it") });
+    expect(await tsh("apps", "login", name)).toMatchObject({
+      status: 5,
+      out: "",
+      err: expect.stringContaining("does not exist, or your roles do not allow it"),
+    });
     expect(await tsh("apps", "logout", name === "" ? "x" : name)).toMatchObject({ status: 5 });
   });
 });
