@@ -32,17 +32,15 @@ test("certificates are read as they were written, by kind and name; other files 
 });
 
 test("no character of a name is lost in its file's name, and the name is a single, visible, plain file", () => {
+  // Three characters for each byte, and at most 255 with the ending.
+  const name = fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 }).filter((text) => Buffer.byteLength(text) <= 80);
   fc.assert(
-    fc.property(
-      fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 }),
-      fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 }),
-      (one, two) => {
-        const [first, second] = [encodeName(one), encodeName(two)];
-        expect(decodeName(first)).toBe(one);
-        expect(first).toMatch(/^[a-z0-9_%-][a-z0-9_.%-]*$/);
-        expect(first === second).toBe(one === two);
-      },
-    ),
+    fc.property(name, name, (one, two) => {
+      const [first, second] = [encodeName(one), encodeName(two)];
+      expect(decodeName(first)).toBe(one);
+      expect(first).toMatch(/^[a-z0-9_%-][a-z0-9_.%-]*$/);
+      expect(first === second).toBe(one === two);
+    }),
   );
 });
 

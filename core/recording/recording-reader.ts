@@ -15,6 +15,8 @@ type ParseLine<Line> = (line: string) => Line | undefined;
  */
 export class RecordingReader<Line> {
   #source: MemberReader | "plain" | undefined;
+  /** The first byte, until there is a second one. */
+  #start: Buffer = Buffer.alloc(0);
   readonly #lines: LineReader<Line>;
 
   constructor(parse: ParseLine<Line>) {
@@ -22,15 +24,22 @@ export class RecordingReader<Line> {
   }
 
   push(chunk: Buffer): RecordingItem<Line>[] {
-    if (chunk.length === 0) return [];
-    this.#source ??= chunk[0] === 0x7b ? "plain" : new MemberReader();
-    if (this.#source === "plain") return this.#lines.take(chunk);
-    return this.#source.push(chunk).flatMap((item) => this.#read(item));
+    if (this.#source !== undefined) return this.#take(this.#source, chunk);
+    this.#start = Buffer.concat([this.#start, chunk]);
+    if (this.#start.length < 2) return [];
+    // One damaged bit of a compressed recording can make its first byte a brace; its second one is 8b.
+    this.#source = this.#start[0] === 0x7b && this.#start[1] !== 0x8b ? "plain" : new MemberReader();
+    return this.#take(this.#source, this.#start);
   }
 
   end(): RecordingItem<Line>[] {
+    if (this.#source === undefined) this.#lines.take(this.#start);
     const items = this.#source instanceof MemberReader ? this.#source.end().flatMap((item) => this.#read(item)) : [];
     return [...items, ...this.#lines.end()];
+  }
+
+  #take(source: MemberReader | "plain", chunk: Buffer): RecordingItem<Line>[] {
+    return source === "plain" ? this.#lines.take(chunk) : source.push(chunk).flatMap((item) => this.#read(item));
   }
 
   #read(item: MemberItem): RecordingItem<Line>[] {

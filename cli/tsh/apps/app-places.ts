@@ -34,6 +34,7 @@ export function announcedPlaces(answer: string): Pick<AppPlaces, "domain" | "por
     };
     const [domain, address] = [proxy?.app?.domain, proxy?.ssh?.public_addr];
     const { port } = parseHostPort(typeof address === "string" ? address : "", undefined, "the proxy's address");
+    if (port === 0) return unknown;
     return { domain: typeof domain === "string" && hostName.test(domain) ? domain.toLowerCase() : "", port };
   } catch {
     return unknown;
