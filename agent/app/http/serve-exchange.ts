@@ -144,13 +144,21 @@ function copy(body: Readable, to: Writable, touch: () => void): Promise<void> {
       reject(new Error("the client has left"));
       return;
     }
-    const broken = (): void => reject(new Error("the response ended early"));
+    let hasEnded = false;
+    // Both close after a whole response, too: an error costs its stack.
+    const broken = (): void => {
+      if (!hasEnded) reject(new Error("the response ended early"));
+    };
+    const onEnd = (): void => {
+      hasEnded = true;
+      resolve();
+    };
     const onData = (chunk: Buffer): void => {
       touch();
       if (!to.write(chunk)) body.pause();
     };
     const onDrain = (): void => void body.resume();
-    body.on("data", onData).once("end", resolve).on("error", reject).once("close", broken);
+    body.on("data", onData).once("end", onEnd).on("error", reject).once("close", broken);
     to.on("drain", onDrain).once("close", broken).on("error", reject);
   });
 }

@@ -3,7 +3,24 @@
  * The version is pinned exactly; shape.test.ts fails when a part moves.
  */
 declare module "ssh2/lib/protocol/crypto.js" {
-  const crypto: { readonly bindingAvailable: boolean };
+  interface Cipher {
+    allocPacket(payloadLength: number): Buffer;
+    free(): void;
+  }
+
+  interface Outbound {
+    readonly cipherInfo: unknown;
+    readonly cipherKey: Buffer;
+    readonly cipherIV: Buffer;
+    readonly seqno: number;
+    readonly onWrite: (data: Buffer) => void;
+  }
+
+  const crypto: {
+    readonly bindingAvailable: boolean;
+    readonly CIPHER_INFO: Readonly<Record<string, unknown>>;
+    createCipher(config: { readonly outbound: Outbound }): Cipher;
+  };
   export default crypto;
 }
 

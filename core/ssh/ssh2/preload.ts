@@ -16,6 +16,7 @@ import { channelRequest, readChannelRequest } from "../channel-requests.ts";
 import { channelWindow } from "../channel-window.ts";
 import { readPublicFields } from "../keys.ts";
 import { grantAfterRead, grantWindow, sendData, wakeChannel } from "./channel-flow.ts";
+import { poolPadding } from "./padding.ts";
 
 const stderrType = 1;
 
@@ -121,3 +122,4 @@ readCertificatesToo();
 readRequestsWhole();
 replaceFlow();
 replaceStderrFlow();
+poolPadding();

@@ -34,6 +34,8 @@ export const privateParts = {
     "handlers.98": "function",
     "agent.BaseAgent": "function",
     "crypto.bindingAvailable": "boolean",
+    "crypto.CIPHER_INFO": "object",
+    "crypto.createCipher": "function",
   },
   connection: {
     _sock: "object",
@@ -43,6 +45,7 @@ export const privateParts = {
     "_chanMgr.add": "function",
     "_protocol._offer": "object",
     "_protocol._cipher.encrypt": "function",
+    "_protocol._cipher.allocPacket": "function",
     "_protocol._decipher._tag": "object",
     "_protocol._destruct": "function",
     "_protocol._strictMode": "boolean",
