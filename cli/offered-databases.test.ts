@@ -56,6 +56,18 @@ test("several agents of one database are one row, and reasons stand below", asyn
   });
 });
 
+test("a database that answers, but at which its agent cannot make accounts, has the reason below", async () => {
+  const error = "admin_user platform-admin: the server refused the login: permission denied (SQLSTATE 42501)";
+  const all = await offeredDatabases(client({ ...orders, hosts: [{ ...orders.hosts[0], healthError: error }] }), everything);
+  expect(all).toMatchObject([{ health: "healthy", agents: [{ error }] }]);
+  expect(databasesResult(all).text.split("\n").slice(3)).toEqual([
+    "",
+    expect.stringMatching(/^Faulty +Agent on Reason$/),
+    expect.any(String),
+    `orders db-1     ${error}`,
+  ]);
+});
+
 test("the auth service gets the filter; one of the version before does not know it", async () => {
   const filter = { labels: { env: "prod" }, search: ["shop"], query: 'status == "healthy"' };
   const old = client(orders, { ...logs, labels: { env: "test" } });

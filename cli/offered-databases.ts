@@ -15,7 +15,7 @@ export interface DatabaseAgent {
   /** Empty for an auth service of the version before. */
   readonly hostname: string;
   readonly health: OfferedHealth;
-  /** Why it is unhealthy. */
+  /** Why it is unhealthy; of one that answers, the fault of the account with which its agent makes others. */
   readonly error?: string;
 }
 
@@ -68,7 +68,7 @@ export interface DatabaseColumns<One extends ListedDatabase> {
   readonly users?: boolean;
 }
 
-/** A row for each database; below, why agents cannot reach one. Pure. */
+/** A row for each database; below, why agents cannot reach one, and what they cannot do at one that they reach. Pure. */
 export function databasesResult<One extends ListedDatabase>(
   all: readonly One[],
   { name: nameOf, users: withUsers = false }: DatabaseColumns<One> = {},
@@ -81,9 +81,14 @@ export function databasesResult<One extends ListedDatabase>(
   });
   const columns = ["Database", "Protocol", "Health", "Healthy agents", ...(withUsers ? ["Allowed users"] : []), "Labels"];
   const table = renderTable(columns, rows);
-  const reasons = all.flatMap(({ name, agents }) =>
-    agents.flatMap(({ id, hostname, error }) => (error === undefined ? [] : [[name, hostname || id, error]])),
+  const faults = all.flatMap(({ name, agents }) =>
+    agents.flatMap(({ id, hostname, health, error }) => (error === undefined ? [] : [{ health, row: [name, hostname || id, error] }])),
   );
-  const text = reasons.length === 0 ? table : `${table}\n\n${renderTable(["Unhealthy", "Agent on", "Reason"], reasons)}`;
+  const below = (title: string, isWanted: (health: OfferedHealth) => boolean): readonly string[] => {
+    const reasons = faults.filter((one) => isWanted(one.health)).map(({ row }) => row);
+    return reasons.length === 0 ? [] : [renderTable([title, "Agent on", "Reason"], reasons)];
+  };
+  const tables = [table, ...below("Unhealthy", (health) => health === "unhealthy"), ...below("Faulty", (health) => health !== "unhealthy")];
+  const text = tables.join("\n\n");
   return { data: all, text, names: [...new Set(all.map(({ name }) => name))] };
 }

@@ -6,6 +6,7 @@ import { type Db, dbDocument, holdsCertificates } from "../../core/resources/db.
 import type { LabelMatchers } from "../../core/resources/role.ts";
 import { offerResources } from "../service/offered-resources.ts";
 import type { Service } from "../service/service.ts";
+import { AdminFaults, withAdminFault } from "./accounts/admin-faults.ts";
 import { openAccounts } from "./accounts/open-accounts.ts";
 import { type Database, databaseOf } from "./database.ts";
 import { checkHealth } from "./offered-health.ts";
@@ -26,10 +27,11 @@ export async function prepareDatabases({ databases, matchers }: DbConfig): Promi
   return {
     name: "db",
     open: async (deps, signal) => {
-      const details = ({ name, protocol, adminUser }: Database) => ({
-        protocol,
-        ...(adminUser && { admin_user: adminUser.name }),
-        ...health.details(name),
+      const faults = new AdminFaults({ onChange: () => offered.announce(), log: deps.log });
+      const details = (database: Database) => ({
+        protocol: database.protocol,
+        ...(database.adminUser && { admin_user: database.adminUser.name }),
+        ...withAdminFault(health.details(database.name), faults.of(database)),
       });
       const offered = offerResources(
         { kind: "db", own, matchers, most: maxDatabases, document: dbDocument, served: offeredDatabase, details },
@@ -39,7 +41,7 @@ export async function prepareDatabases({ databases, matchers }: DbConfig): Promi
       const health = checkHealth(offered, deps, signal);
       const serverCredentials = openCredentials(deps, signal);
       const admit = limitedRate(cancelRate);
-      const holdAccount = openAccounts(deps, signal);
+      const holdAccount = openAccounts({ log: deps.log, faults }, signal);
       return {
         offered,
         serve: {

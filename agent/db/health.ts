@@ -22,7 +22,7 @@ export function nextHealth(before: Health, fault: string | undefined): Health {
 }
 
 /** One printable line: parts of it may come from a server. */
-function errorLine(text: string): string {
+export function errorLine(text: string): string {
   const line = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\uFFFD]+/gu, " ").trim();
   if (line.length <= maxError) return line === "" ? "the check failed" : line;
   // Never half of a surrogate pair.

@@ -145,6 +145,23 @@ describe.skipIf(!hasPostgres).each([
     await putRole(world.cluster, "of-alice", roleWith(["readers"]));
   });
 
+  test("a fault of admin_user stands in the admin's list with the server's words, until an account was made again", async ({ skip }) => {
+    const { sql } = need(skip);
+    const listed = async (): Promise<string> => await world.cluster.admin("db", "ls");
+    await sql(`alter role "${admin}" nologin`);
+    expect((await query(alice, "select 1")).stderr).toContain("could not make the account alice");
+    const fault = new RegExp(
+      `^Faulty +Agent on Reason$[^]*^orders +db-[12] +admin_user ${admin}: the server refused the login: .*SQLSTATE 28000`,
+      "m",
+    );
+    await until("the fault is listed", async () => fault.test(await listed()) || undefined);
+    await sql(`alter role "${admin}" login`);
+    await until("each agent has made an account again", async () => {
+      await query(alice, "select 1");
+      return !(await listed()).includes("Faulty") || undefined;
+    });
+  });
+
   test("an agent that is killed leaves the account; the next session of anybody finds it", async ({ skip }) => {
     need(skip);
     const session = await held(alice, "orders");

@@ -7,6 +7,7 @@ import type { DatabaseEvent, ServerAccess } from "../engine.ts";
 import { dialServer, serverRoad } from "../server-road.ts";
 import { AccountHold, type HeldAccount } from "./account-hold.ts";
 import type { AccountServer } from "./account-server.ts";
+import type { AdminFaults } from "./admin-faults.ts";
 
 /** One session that needs an account of its user's own. */
 export interface OwnAccountAsk {
@@ -27,7 +28,7 @@ export type HoldAccount = (ask: OwnAccountAsk) => Promise<HeldAccount>;
 const openMs = 15_000;
 
 /** The accounts of all sessions of an agent. When the signal aborts, what waits for a server does not wait any longer. */
-export function openAccounts({ log }: { readonly log: Log }, signal: AbortSignal): HoldAccount {
+export function openAccounts({ log, faults }: { readonly log: Log; readonly faults: AdminFaults }, signal: AbortSignal): HoldAccount {
   const holds = new Map<string, AccountHold>();
   return async ({ database, account, rule, credentials, record }) => {
     const { adminUser } = database;
@@ -39,11 +40,15 @@ export function openAccounts({ log }: { readonly log: Log }, signal: AbortSignal
     };
     const hold = known ?? new AccountHold({ name: account, database: database.name, log, onIdle, signal });
     holds.set(key, hold);
-    const road: Road = async (name, limit) => {
-      const user = { user: name, credentials: await credentials(name, name === adminUser.name) };
-      return serverRoad(database, { ...user, dial: async (address) => await dialServer(database, address, limit) }, limit);
+    const open = async (): Promise<AccountServer> => {
+      // Of a certificate that the auth service refuses, the server knows nothing.
+      const asAdmin = await credentials(adminUser.name, true);
+      const road: Road = async (name, limit) => {
+        const own = { user: name, credentials: name === adminUser.name ? asAdmin : await credentials(name, false) };
+        return serverRoad(database, { ...own, dial: async (address) => await dialServer(database, address, limit) }, limit);
+      };
+      return await faults.watch(database, async () => await openServer(database.protocol, road, adminUser));
     };
-    const open = async (): Promise<AccountServer> => await openServer(database.protocol, road, adminUser);
     return await hold.enter({ rule, open, record });
   };
 }

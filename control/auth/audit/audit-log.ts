@@ -14,6 +14,8 @@ export interface AuditLog {
    * an audited action must emit the event first.
    */
   emit(facts: AuditFacts): void;
+  /** The same for what no user waits for: together with events of hosts. Durable when it resolves. */
+  record(facts: AuditFacts): Promise<void>;
   /**
    * Records a refusal: a failure to do so is logged, because the caller is refused either way. Refused certificates
    * and calls are limited per client; `sumUp` records the number of omitted ones.
@@ -44,9 +46,8 @@ function kindOf(facts: AuditFacts): Kind | undefined {
 }
 
 export function createAuditLog(store: AuditStore, deps: AuditLogDeps): AuditLog {
-  const emit = (facts: AuditFacts): void => {
-    store.append([makeAuditEvent(facts, { clusterName: deps.clusterName, now: deps.now(), uid: randomUUID() })]);
-  };
+  const made = (facts: AuditFacts): AuditEvent => makeAuditEvent(facts, { clusterName: deps.clusterName, now: deps.now(), uid: randomUUID() });
+  const emit = (facts: AuditFacts): void => store.append([made(facts)]);
   const attempt = (facts: AuditFacts): void => {
     if (deps.isLow?.() === true) {
       deps.log.warn("refusal not recorded in the audit log: the disk is nearly full", { refusal: JSON.stringify(facts) });
@@ -67,6 +68,7 @@ export function createAuditLog(store: AuditStore, deps: AuditLogDeps): AuditLog 
   };
   return {
     emit,
+    record: async (facts) => await commits.append([made(facts)]),
     emitRefusal: (facts) => {
       sumUp();
       // The limit on calls without a certificate bounds the others.

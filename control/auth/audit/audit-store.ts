@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import type { AuditEvent } from "../../../core/audit/audit-events.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { guarded, openDatabase } from "../../storage/open-database.ts";
+import { WalSync } from "../../storage/wal-sync.ts";
 
 /** Append only: SQLite itself refuses to change or delete a row, for every program that opens the file with it. */
 const schema = `
@@ -51,6 +52,8 @@ const maxPageBytes = 1_000_000;
 export interface AuditStore {
   /** Durable when it returns; an event with a known uid is skipped. Atomic. */
   append(events: readonly AuditEvent[]): void;
+  /** The same; the process does other things while the disk works. Durable when it resolves. */
+  appendSoon(events: readonly AuditEvent[]): Promise<void>;
   list(query: AuditQuery): AuditPage;
   /** The cursor up to which a destination has all events; undefined: none yet. */
   shipped(destination: string): string | undefined;
@@ -68,6 +71,7 @@ const forgetAtOnce = 500;
 export function openAuditStore(path: string, now: () => Date = () => new Date(), onFull?: () => boolean): AuditStore {
   const database = openDatabase({ path, applicationId: 0x41554454, migrations: [schema] });
   guarded(path, () => addLater(database));
+  const sync = new WalSync({ database, path });
   let today = "";
   const insert = database.prepare("INSERT INTO events (uid, time, event, user, json) VALUES (?, ?, ?, ?, ?) ON CONFLICT (uid) DO NOTHING");
   const append = (events: readonly AuditEvent[]): void => {
@@ -93,6 +97,10 @@ export function openAuditStore(path: string, now: () => Date = () => new Date(),
       open();
       guarded(path, () => append(events), onFull);
     },
+    appendSoon: async (events) => {
+      open();
+      await sync.run(() => guarded(path, () => append(events), onFull));
+    },
     list: (query) => {
       open();
       return guarded(path, () => select(database, query));
@@ -113,6 +121,7 @@ export function openAuditStore(path: string, now: () => Date = () => new Date(),
     },
     close: () => {
       if (database.isOpen) database.close();
+      void sync.close();
     },
   };
 }

@@ -14,7 +14,7 @@ function event(name: string): AuditEvent {
 function opened(append: (events: readonly AuditEvent[]) => void = () => {}) {
   const commits: string[][] = [];
   const shared = new SharedCommits({
-    append: (events) => {
+    appendSoon: async (events) => {
       append(events);
       commits.push(events.map((one) => ("name" in one ? String(one.name) : "")));
     },

@@ -13,14 +13,14 @@ interface Waiting {
 
 /** Stores events of many hosts in common transactions: with a commit for each call, a fleet's calls would fill the time of the auth service. */
 export class SharedCommits {
-  readonly #store: Pick<AuditStore, "append">;
+  readonly #store: Pick<AuditStore, "appendSoon">;
   #waiting: Waiting[] = [];
   #count = 0;
   #timer: NodeJS.Timeout | undefined;
   /** A commit was a moment ago. */
   #isBusy = false;
 
-  constructor(store: Pick<AuditStore, "append">) {
+  constructor(store: Pick<AuditStore, "appendSoon">) {
     this.#store = store;
   }
 
@@ -41,12 +41,14 @@ export class SharedCommits {
     this.#count = 0;
     this.#isBusy = waiting.length > 0;
     if (!this.#isBusy) return;
-    try {
-      this.#store.append(waiting.flatMap(({ events }) => events));
-      for (const { done } of waiting) done.resolve();
-    } catch (thrown) {
-      for (const { done } of waiting) done.reject(thrown);
-    }
+    this.#store.appendSoon(waiting.flatMap(({ events }) => events)).then(
+      () => {
+        for (const { done } of waiting) done.resolve();
+      },
+      (thrown: unknown) => {
+        for (const { done } of waiting) done.reject(thrown);
+      },
+    );
     // Without another event until then, the next one is stored at once.
     this.#timer = setTimeout(() => this.#commit(), gatherMs);
   }

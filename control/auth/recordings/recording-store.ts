@@ -2,6 +2,7 @@ import type { SQLInputValue } from "node:sqlite";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type Recording, type RecordingEnd, type RecordingFacts, recordingFactsSchema, recordingSchema } from "../../../core/resources/recording.ts";
 import { guarded, openDatabase } from "../../storage/open-database.ts";
+import { WalSync } from "../../storage/wal-sync.ts";
 
 /** Facts of each recording; its bytes are in a separate file. */
 const schema = `
@@ -21,16 +22,16 @@ export interface RecordingQuery {
 
 export interface RecordingStore {
   find(sid: string): Recording | undefined;
-  /** What is durable of a recording from now on, in one transaction; `end` with its last part. Bytes never become fewer. */
-  keep(facts: RecordingFacts, durable: { readonly bytes: number; readonly end?: RecordingEnd | undefined }): void;
+  /** What is durable of a recording from now on, in one transaction; `end` with its last part. Bytes never become fewer. Durable when it resolves. */
+  keep(facts: RecordingFacts, durable: { readonly bytes: number; readonly end?: RecordingEnd | undefined }): Promise<void>;
   /** Newest first; `cursor` for the next page, empty at the end. */
   list(query: RecordingQuery): { readonly recordings: readonly Recording[]; readonly cursor: string };
   close(): void;
 }
 
-/** All changes are durable when a method returns. */
 export function openRecordingStore(path: string): RecordingStore {
   const database = openDatabase({ path, applicationId: 0x52454331, migrations: [schema] });
+  const sync = new WalSync({ database, path });
   const work = <T>(run: () => T): T => {
     if (!database.isOpen) throw new PlatformError("unavailable", "the recordings are closed");
     return guarded(path, run);
@@ -40,12 +41,13 @@ export function openRecordingStore(path: string): RecordingStore {
   const find = (sid: string): Recording | undefined => rows("WHERE sid = ?", sid)[0];
   return {
     find,
-    keep: (facts, { bytes, end }) => {
+    keep: async (facts, { bytes, end }) => {
       const { sid, started, user } = facts;
       const state = end === undefined ? "running" : end.interrupted ? "interrupted" : "complete";
       const sql = `INSERT INTO recordings (sid, started, user, facts, bytes, state, ended) VALUES (?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (sid) DO UPDATE SET bytes = max(bytes, excluded.bytes), state = excluded.state, ended = excluded.ended`;
-      work(() => database.prepare(sql).run(sid, started, user, JSON.stringify(facts), bytes, state, end?.ended ?? null));
+      const values = [sid, started, user, JSON.stringify(facts), bytes, state, end?.ended ?? null] as const;
+      await sync.run(() => void work(() => database.prepare(sql).run(...values)));
     },
     list: ({ from, to, user, limit, cursor }) => {
       const conditions: [sql: string, ...values: SQLInputValue[]][] = [];
@@ -61,6 +63,7 @@ export function openRecordingStore(path: string): RecordingStore {
     },
     close: () => {
       if (database.isOpen) database.close();
+      void sync.close();
     },
   };
 }

@@ -43,7 +43,7 @@ export interface Recordings extends Pick<RecordingStore, "find" | "list"> {
 
 export interface RecordingsOptions {
   readonly dir: string;
-  readonly audit: Pick<AuditLog, "emit">;
+  readonly audit: Pick<AuditLog, "record">;
   readonly room: Pick<DiskRoom, "require">;
   /** Proxies may send recordings of hosts. */
   readonly isAtProxy?: boolean;
@@ -75,9 +75,9 @@ export async function openRecordings({ dir, audit, room, isAtProxy = false }: Re
       await writeAt(file, fresh, bytes);
     }
     const isWhole = end !== undefined && offset + data.length >= size;
-    if (isWhole) audit.emit({ event: "session.upload", ...sessionOf(known ?? facts), bytes: size, interrupted: end.interrupted });
+    if (isWhole) await audit.record({ event: "session.upload", ...sessionOf(known ?? facts), bytes: size, interrupted: end.interrupted });
     // One transaction, however much a call brings: each waits for the disk.
-    if (known === undefined || size > bytes || isWhole) store.keep(known ?? facts, { bytes: size, ...(isWhole && { end }) });
+    if (known === undefined || size > bytes || isWhole) await store.keep(known ?? facts, { bytes: size, ...(isWhole && { end }) });
     return size;
   };
   return {
