@@ -47,6 +47,8 @@ export type WebBrowser = ((path: string, call?: WebCall) => Promise<WebAnswer>) 
   /** `name=value` of the session's cookie, and its token. */
   readonly cookie: string;
   readonly token: string;
+  /** The cookies with their attributes, as the login's answer sets them. */
+  readonly setCookies: readonly string[];
 };
 
 /** Enrols a user with these roles, and logs in. */
@@ -56,8 +58,9 @@ export async function openBrowser(cluster: TestCluster, name: string, roles: rea
   const code = codeAt(otpauthUri, new Date(Date.now() + 30_000));
   const { status, headers, body } = await callWeb(cluster, "/webapi/v1/sessions", { method: "POST", body: { user: name, password, code } });
   if (status !== 200) throw new Error(`could not log in: ${JSON.stringify(body)}`);
-  const [cookie = ""] = (headers["set-cookie"]?.[0] ?? "").split(";");
+  const setCookies = headers["set-cookie"] ?? [];
+  const [cookie = ""] = (setCookies[0] ?? "").split(";");
   const session = { cookie, authorization: `Bearer ${String(body.token)}` };
   const make = (path: string, call: WebCall = {}) => callWeb(cluster, `/webapi/v1${path}`, { ...call, headers: { ...session, ...call.headers } });
-  return Object.assign(make, { cookie, token: String(body.token) });
+  return Object.assign(make, { cookie, token: String(body.token), setCookies });
 }

@@ -1,60 +1,40 @@
 import { randomBytes } from "node:crypto";
-import axe from "axe-core";
-import type { BrowserContext, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { encodeCastEvent, encodeCastHeader } from "../../core/recording/cast.ts";
 import { encodeRequest, encodeRequestsHeader } from "../../core/recording/requests.ts";
 import { encodeBegin, encodeEnd, encodeStatementsHeader } from "../../core/recording/statements.ts";
-import { enrolUser, type TestUser } from "../inside/enrol-user.ts";
+import { enrolUser } from "../inside/enrol-user.ts";
 import { memberFile } from "../inside/member-file.ts";
 import { startTestCluster, type TestCluster } from "../inside/open-cluster.ts";
 import { recordSession } from "../inside/record-session.ts";
-import { type Chromium, openChromium } from "../world/chromium.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { codeAt } from "../world/one-time-code.ts";
+import { faultsEverywhere, faultsOf, openUiPage, type UiPage } from "../world/ui-page.ts";
 
 const header = encodeCastHeader({ width: 80, height: 24, timestamp: 0, term: "xterm" });
 const shows = (time: number, data: string): string => encodeCastEvent({ time, kind: "o", data });
 
 describe.skipIf(!hasProgram("chromium"))("recordings in Chromium", () => {
   let cluster: TestCluster;
-  let chromium: Chromium;
-  let eve: TestUser;
-  let context: BrowserContext;
+  let ui: UiPage;
   let page: Page;
   let site: string;
-  const troubles: string[] = [];
 
   beforeAll(async () => {
     cluster = await startTestCluster();
-    eve = await enrolUser({ admin: cluster.admin, client: cluster.admin }, { name: "eve", roles: ["auditor"], logins: [] }, new Date());
+    const clients = { admin: cluster.admin, client: cluster.admin };
+    const { password, otpauthUri } = await enrolUser(clients, { name: "eve", roles: ["auditor"], logins: [] }, new Date());
     site = `https://localhost:${cluster.proxy.addresses.web.port}`;
-    chromium = await openChromium();
-    context = await chromium.browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 900 } });
-    page = await context.newPage();
-    page.on("pageerror", (error) => troubles.push(String(error)));
-    page.on("console", (message) => {
-      if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) troubles.push(message.text());
-    });
-    await page.goto(`${site}/web/recordings`);
-    await page.getByLabel("User").fill("eve");
-    await page.getByLabel("Password").fill(eve.password);
-    await page.getByLabel("Code").fill(codeAt(eve.otpauthUri, new Date(Date.now() + 30_000)));
-    await page.keyboard.press("Enter");
-    await page.getByRole("heading", { level: 1, name: "Recordings" }).waitFor();
+    ui = await openUiPage();
+    ({ page } = ui);
+    const code = codeAt(otpauthUri, new Date(Date.now() + 30_000));
+    await ui.logIn(`${site}/web/recordings`, { user: "eve", password, code }, "Recordings");
   });
   afterAll(async () => {
-    await chromium[Symbol.asyncDispose]();
+    await ui[Symbol.asyncDispose]();
     await cluster[Symbol.asyncDispose]();
   });
-
-  async function faults(): Promise<readonly string[]> {
-    await page.evaluate(axe.source);
-    return await page.evaluate<readonly string[]>(`(async () => {
-      const { violations } = await axe.run();
-      return violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ": " + html + " " + failureSummary));
-    })()`);
-  }
 
   const screen = async (): Promise<string> => String(await page.locator(".xterm-rows").textContent());
   /** Moves the slider to a moment. */
@@ -94,15 +74,7 @@ describe.skipIf(!hasProgram("chromium"))("recordings in Chromium", () => {
     await expect.poll(screen).toContain("the needle");
     expect(await page.title()).toBe("Recording of root@web-1 · platform");
     expect(await cluster.events("session.recording.access")).toContainEqual(expect.objectContaining({ user: "eve", name: "alice", sid }));
-    for (const colorScheme of ["light", "dark"] as const) {
-      for (const width of [1280, 320]) {
-        await page.emulateMedia({ colorScheme });
-        await page.setViewportSize({ width, height: 900 });
-        expect({ colorScheme, width, faults: await faults() }).toEqual({ colorScheme, width, faults: [] });
-        expect(await page.evaluate("Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth)")).toBe(0);
-      }
-    }
-    await page.setViewportSize({ width: 1280, height: 900 });
+    expect(await faultsEverywhere(page)).toEqual([]);
   });
 
   test("a running session is followed", async () => {
@@ -153,7 +125,7 @@ describe.skipIf(!hasProgram("chromium"))("recordings in Chromium", () => {
     await page.getByRole("cell", { name: "1 returned" }).waitFor();
     await page.getByRole("searchbox", { name: "Search statements" }).fill("drop");
     await page.getByText("1 of 2 statements").waitFor();
-    expect(await faults()).toEqual([]);
+    expect(await faultsOf(page)).toEqual([]);
     await page.getByRole("button", { name: "drop <b>table</b>" }).click();
     await page.getByRole("dialog").getByText("failed: 42501 permission denied").waitFor();
   });
@@ -172,6 +144,6 @@ describe.skipIf(!hasProgram("chromium"))("recordings in Chromium", () => {
   });
 
   test("no page has broken its policy, or failed", () => {
-    expect(troubles).toEqual([]);
+    expect(ui.troubles).toEqual([]);
   });
 });

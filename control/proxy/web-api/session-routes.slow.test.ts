@@ -1,77 +1,28 @@
-import { once } from "node:events";
-import type { IncomingMessage } from "node:http";
-import { request } from "node:https";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { enrolUser, type TestUser } from "../../../test/inside/enrol-user.ts";
 import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
-import { openBrowser } from "../../../test/inside/web-browser.ts";
-import { codeAt } from "../../../test/world/one-time-code.ts";
+import { callWeb, openBrowser, type WebCall } from "../../../test/inside/web-browser.ts";
 
 let cluster: TestCluster;
-let alice: TestUser;
 
 beforeAll(async () => {
   cluster = await startTestCluster();
-  alice = await enrolUser({ admin: cluster.admin, client: cluster.admin }, { name: "alice", roles: ["access"], logins: ["root"] }, new Date());
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-interface Answer {
-  readonly status: number;
-  readonly cookies: readonly string[];
-  readonly body: Record<string, unknown>;
-}
-
-type Sent = { readonly method?: string; readonly body?: unknown; readonly headers?: Record<string, string> };
-
-async function call(path: string, { method = "GET", body, headers = {} }: Sent = {}): Promise<Answer> {
-  const text = body === undefined ? undefined : JSON.stringify(body);
-  const sent = request({
-    host: "127.0.0.1",
-    port: cluster.proxy.addresses.web.port,
-    path,
-    method,
-    headers: { ...(text !== undefined && { "content-type": "application/json", "content-length": Buffer.byteLength(text) }), ...headers },
-    ca: [...cluster.hostCaPem],
-    servername: "localhost",
-    agent: false,
-  });
-  sent.end(text);
-  const [response] = (await once(sent, "response")) as [IncomingMessage];
-  let received = "";
-  for await (const chunk of response) received += String(chunk);
-  const cookies = response.headers["set-cookie"] ?? [];
-  return { status: response.statusCode ?? 0, cookies, body: received === "" ? {} : (JSON.parse(received) as Record<string, unknown>) };
-}
-
-interface Session {
-  readonly cookie: string;
-  readonly token: string;
-  readonly headers: Record<string, string>;
-}
-
-/** Once: the code of the next step is good already, and there is none after it. */
-async function logIn(earlier: Record<string, string> = {}): Promise<Session> {
-  const { user, password } = { user: alice.name, password: alice.password };
-  const code = codeAt(alice.otpauthUri, new Date(Date.now() + 30_000));
-  const { status, cookies, body } = await call("/webapi/v1/sessions", { method: "POST", body: { user, password, code }, headers: earlier });
-  expect(status).toBe(200);
-  const [cookie = ""] = (cookies[0] ?? "").split(";");
-  expect(cookies).toEqual([
-    expect.stringMatching(/^__Host-platform_session=[0-9a-f-]{36}\.[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Strict; Max-Age=\d+$/),
-  ]);
-  const token = String(body.token);
-  return { cookie, token, headers: { cookie, authorization: `Bearer ${token}` } };
-}
+const call = (path: string, sent: WebCall = {}) => callWeb(cluster, path, sent);
 
 test("a session: login, its token again, the list, and log out", async () => {
-  const { cookie, token, headers } = await logIn();
+  const alice = await openBrowser(cluster, "alice", ["access"]);
+  const { cookie, token, setCookies } = alice;
+  expect(setCookies).toEqual([
+    expect.stringMatching(/^__Host-platform_session=[0-9a-f-]{36}\.[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Strict; Max-Age=\d+$/),
+  ]);
   expect((await call("/webapi/v1/session", { headers: { cookie } })).body).toMatchObject({ token, user: "alice", roles: ["access"] });
-  expect((await call("/webapi/v1/sessions", { headers })).body).toMatchObject({ sessions: [{ is_current: true, address: "127.0.0.1", agent: "" }] });
-  const left = await call("/webapi/v1/session", { method: "DELETE", headers });
-  expect([left.status, left.cookies]).toEqual([204, [expect.stringMatching(/^__Host-platform_session=; .*Max-Age=0$/)]]);
+  expect((await alice("/sessions")).body).toMatchObject({ sessions: [{ is_current: true, address: "127.0.0.1", agent: "" }] });
+  const left = await alice("/session", { method: "DELETE" });
+  expect([left.status, left.headers["set-cookie"]]).toEqual([204, [expect.stringMatching(/^__Host-platform_session=; .*Max-Age=0$/)]]);
   expect((await call("/webapi/v1/session", { headers: { cookie } })).status).toBe(401);
-  expect((await call("/webapi/v1/sessions", { headers })).status).toBe(401);
+  expect((await alice("/sessions")).status).toBe(401);
 });
 
 describe("a login", () => {
@@ -79,7 +30,7 @@ describe("a login", () => {
 
   test("with a wrong password sets no cookie", async () => {
     const answer = await call("/webapi/v1/sessions", { method: "POST", body });
-    expect([answer.status, answer.cookies]).toEqual([401, []]);
+    expect([answer.status, answer.headers["set-cookie"]]).toEqual([401, undefined]);
   });
 
   test.for([
