@@ -77,6 +77,8 @@ export interface TestAgentOptions {
   readonly labels?: Record<string, string>;
   /** Default: 1.2.3. */
   readonly version?: string;
+  /** Default: ssh. */
+  readonly services?: readonly string[];
   readonly credentials?: HostCredentials;
   /** Id of its process, for sessions that can be joined. */
   readonly process?: string;
@@ -104,8 +106,8 @@ export async function startTestAgent(cluster: TestCluster, options: TestAgentOpt
   const channel = await openControl(ssh);
   const send = (message: AgentMessage): void => void channel.write(encodeTunnelMessage(message));
   const inbox = readInbox(channel);
-  const { hostname, labels = {}, version = "1.2.3", process } = options;
-  send({ type: "hello", hostname, labels, services: ["ssh"], version, ...(process !== undefined && { process }) });
+  const { hostname, labels = {}, version = "1.2.3", services = ["ssh"], process } = options;
+  send({ type: "hello", hostname, labels, services: [...services], version, ...(process !== undefined && { process }) });
   const { notice } = await inbox("welcome");
   return { notice, id: credentials.hostId, ssh, channel, next: inbox, send, requests, end: () => void ssh.end() };
 }
