@@ -49,6 +49,7 @@ export function keyOf(name: string): PlayerKey | undefined {
 
 /** The next speed of the list, upwards or downwards. Pure. */
 export function otherSpeed(speed: number, direction: "faster" | "slower"): number {
-  const at = speeds.indexOf(speed);
+  const all: readonly number[] = speeds;
+  const at = all.indexOf(speed);
   return speeds[Math.min(Math.max(0, at + (direction === "faster" ? 1 : -1)), speeds.length - 1)] ?? 1;
 }
