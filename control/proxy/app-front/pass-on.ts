@@ -55,7 +55,7 @@ export function hasBody({ headers }: Pick<IncomingMessage, "headers">): boolean 
 function passBack(answer: IncomingMessage, response: ServerResponse): void {
   const { statusCode = 502, statusMessage = "" } = answer;
   response.sendDate = false;
-  response.writeHead(statusCode, statusMessage, [...answerHeaders(answer.rawHeaders)]);
+  response.writeHead(statusCode, statusMessage, answerHeaders(answer.rawHeaders) as string[]);
   if (response.socket !== null) gatherWrites(response.socket);
   // An event stream may send nothing for long. Not `flushHeaders`, which writes them in UTF-8.
   response.write("", "latin1");
@@ -69,17 +69,11 @@ function passBack(answer: IncomingMessage, response: ServerResponse): void {
 
 /** Headers of a request without our own cookies, as a flat list. `Expect` was answered here. The agent judges all others. Pure. */
 export function requestHeaders(raw: readonly string[]): readonly string[] {
-  return pairs(raw).flatMap(([name, value]) => {
-    const lower = name.toLowerCase();
-    if (lower === "expect" || lower === "keep-alive" || lower === "proxy-connection") return [];
-    if (lower === "connection") return listed(name, withoutLife(value));
-    if (lower !== "cookie") return [name, value];
-    return listed(name, withoutOwnCookies(value));
+  return mapped(raw, (name, value) => {
+    if (name === "expect" || name === "keep-alive" || name === "proxy-connection") return undefined;
+    if (name === "connection") return withoutLife(value) || undefined;
+    return name === "cookie" ? withoutOwnCookies(value) || undefined : value;
   });
-}
-
-function listed(name: string, value: string | undefined): readonly string[] {
-  return value === undefined || value === "" ? [] : [name, value];
 }
 
 /** What a Connection header states besides the life of the client's connection, which is not that of the agent's: headers that the agent leaves out. */
@@ -93,7 +87,18 @@ const ofConnection: ReadonlySet<string> = new Set(["connection", "keep-alive", "
 
 /** Headers of an answer, as a flat list. Pure. */
 export function answerHeaders(raw: readonly string[]): readonly string[] {
-  return pairs(raw).flatMap(([name, value]) => (ofConnection.has(name.toLowerCase()) ? [] : [name, value]));
+  return mapped(raw, (name, value) => (ofConnection.has(name) ? undefined : value));
+}
+
+/** A flat list with other values. `change` gets a name in lower case; undefined: the header is left out. */
+function mapped(raw: readonly string[], change: (name: string, value: string) => string | undefined): readonly string[] {
+  const all: string[] = [];
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const name = raw[at] ?? "";
+    const value = change(name.toLowerCase(), raw[at + 1] ?? "");
+    if (value !== undefined) all.push(name, value);
+  }
+  return all;
 }
 
 function pairs(raw: readonly string[]): [name: string, value: string][] {
