@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, readFile, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
+import type { makeAuditEvent } from "../../core/audit/audit-event.ts";
 import type { AuditFacts } from "../../core/audit/audit-events.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
@@ -53,6 +54,16 @@ interface Waiting {
   readonly failed: (error: unknown) => void;
 }
 
+/** The segment that is being written. */
+interface Current {
+  readonly name: string;
+  readonly handle: FileHandle;
+  /** Resolves once its name is on the disk. */
+  readonly entry: Promise<void>;
+  bytes: number;
+  events: number;
+}
+
 /** Opens the spool and finds segments that an earlier run left behind. */
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   await mkdir(options.folder, { recursive: true, mode: 0o700 });
@@ -71,7 +82,7 @@ class FileSpool implements Spool {
   /** Sizes of segments that other processes wrote. */
   readonly #adopted = new Map<string, number>();
   readonly #own: { readonly pid: number; readonly start: string };
-  #current: { name: string; handle: FileHandle; bytes: number; events: number } | undefined;
+  #current: Current | undefined;
   #sequence = 0;
   #bytes = 0;
   #waiting: Waiting[] = [];
@@ -81,6 +92,7 @@ class FileSpool implements Spool {
   /** Runs while only events with patience wait. */
   #patience: NodeJS.Timeout | undefined;
   #isFull = false;
+  #make: typeof makeAuditEvent | undefined;
 
   constructor(options: SpoolOptions, own: { pid: number; start: string }) {
     this.#options = options;
@@ -90,8 +102,8 @@ class FileSpool implements Spool {
   async record(facts: AuditFacts, patienceMs = 0): Promise<void> {
     const { clusterName, now = () => new Date(), maxBytes = 64 * 1024 * 1024, log } = this.#options;
     // Loaded at the first event: its schemas take megabytes that an idle agent can save.
-    const { makeAuditEvent } = await import("../../core/audit/audit-event.ts");
-    const line = `${JSON.stringify(makeAuditEvent(facts, { clusterName, now: now(), uid: randomUUID() }))}\n`;
+    this.#make ??= (await import("../../core/audit/audit-event.ts")).makeAuditEvent;
+    const line = `${JSON.stringify(this.#make(facts, { clusterName, now: now(), uid: randomUUID() }))}\n`;
     const full = this.#bytes + line.length > maxBytes;
     if (full !== this.#isFull) {
       this.#isFull = full;
@@ -173,9 +185,7 @@ class FileSpool implements Spool {
     clearTimeout(this.#patience);
     this.#patience = undefined;
     this.#isDue = true;
-    this.#writing ??= this.#writeAll().finally(() => {
-      this.#writing = undefined;
-    });
+    this.#writing ??= this.#writeAll();
   }
 
   async #writeAll(): Promise<void> {
@@ -186,6 +196,8 @@ class FileSpool implements Spool {
       const all = this.#waiting.splice(0);
       for (let from = 0; from < all.length; from += segmentEvents) await this.#store(all.slice(from, from + segmentEvents));
     }
+    // In the same step as the last look: an event in between would wait for the next one.
+    this.#writing = undefined;
   }
 
   async #store(batch: readonly Waiting[]): Promise<void> {
@@ -206,23 +218,27 @@ class FileSpool implements Spool {
   async #append(text: string, events: number): Promise<void> {
     const current = await this.#segment();
     await current.handle.writeFile(text);
-    await current.handle.datasync();
+    await Promise.all([current.handle.datasync(), current.entry]);
     current.bytes += Buffer.byteLength(text);
     current.events += events;
     if (current.bytes >= segmentBytes || current.events >= segmentEvents) await this.#rotate();
   }
 
-  async #segment(): Promise<{ handle: FileHandle; bytes: number; events: number }> {
+  async #segment(): Promise<Current> {
     if (this.#current !== undefined) return this.#current;
     this.#sequence += 1;
     const name = segmentName(this.#sequence, this.#own);
-    await using folder = await open(this.#options.folder, constants.O_RDONLY);
     const handle = await open(join(this.#options.folder, name), "wx", 0o600);
-    // From here on `close` finds it, even if the next line throws.
-    const current = { name, handle, bytes: 0, events: 0 };
-    this.#current = current;
+    // A session's start waits for this: the name gets to the disk while the first events do.
+    const entry = this.#syncFolder();
+    entry.catch(() => {});
+    this.#current = { name, handle, entry, bytes: 0, events: 0 };
+    return this.#current;
+  }
+
+  async #syncFolder(): Promise<void> {
+    await using folder = await open(this.#options.folder, constants.O_RDONLY);
     await folder.sync();
-    return current;
   }
 
   async #rotate(): Promise<void> {
