@@ -10,6 +10,8 @@ export const segmentEvents = 256;
 interface Current {
   readonly name: string;
   readonly handle: FileHandle;
+  /** Resolves once its name is on the disk. */
+  readonly entry: Promise<void>;
   bytes: number;
   events: number;
 }
@@ -41,7 +43,7 @@ export class SegmentWriter {
   async append(lines: string, events: number): Promise<void> {
     const current = this.#current ?? (await this.#open());
     await current.handle.writeFile(lines);
-    await current.handle.datasync();
+    await Promise.all([current.handle.datasync(), current.entry]);
     current.bytes += Buffer.byteLength(lines);
     current.events += events;
     if (current.bytes >= segmentBytes || current.events >= segmentEvents) await this.close();
@@ -59,12 +61,16 @@ export class SegmentWriter {
   async #open(): Promise<Current> {
     this.#sequence += 1;
     const name = segmentName(this.#sequence, this.#options.own);
-    await using folder = await open(this.#folder, constants.O_RDONLY);
     const handle = await open(join(this.#folder, name), "wx", 0o600);
-    // From here on `close` finds it, even if the next line throws.
-    const current = { name, handle, bytes: 0, events: 0 };
-    this.#current = current;
+    // A session's start waits for this: the name gets to the disk while the first events do.
+    const entry = this.#syncFolder();
+    entry.catch(() => {});
+    this.#current = { name, handle, entry, bytes: 0, events: 0 };
+    return this.#current;
+  }
+
+  async #syncFolder(): Promise<void> {
+    await using folder = await open(this.#folder, constants.O_RDONLY);
     await folder.sync();
-    return current;
   }
 }

@@ -184,6 +184,19 @@ test("an event recorded soon after another goes in the same call, and nothing wa
   await spool.close();
 });
 
+test("an event recorded at the moment when the one before is safe does not wait for another", async () => {
+  const spool = await open();
+  await spool.record(refusal("first"));
+  const order: string[] = [];
+  const record = async (error: string): Promise<void> => {
+    await spool.record(refusal(error));
+    order.push(error);
+  };
+  for (const error of ["a", "b", "c"]) await record(error);
+  expect(order).toEqual(["a", "b", "c"]);
+  await spool.close();
+});
+
 test("events with patience go together, and with one that has none", async () => {
   const spool = await open();
   const order: string[] = [];

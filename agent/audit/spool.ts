@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, readFile, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
+import type { makeAuditEvent } from "../../core/audit/audit-event.ts";
 import type { AuditFacts } from "../../core/audit/audit-events.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
@@ -49,6 +50,7 @@ interface Waiting {
   readonly failed: (error: unknown) => void;
 }
 
+/** The segment that is being written. */
 /** Opens the spool and finds segments that an earlier run left behind. */
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   await mkdir(options.folder, { recursive: true, mode: 0o700 });
@@ -76,6 +78,7 @@ class FileSpool implements Spool {
   /** Runs while only events with patience wait. */
   #patience: NodeJS.Timeout | undefined;
   #isFull = false;
+  #make: typeof makeAuditEvent | undefined;
 
   constructor(options: SpoolOptions, own: Writer) {
     this.#options = options;
@@ -86,8 +89,8 @@ class FileSpool implements Spool {
   async record(facts: AuditFacts, patienceMs = 0): Promise<void> {
     const { clusterName, now = () => new Date(), maxBytes = 64 * 1024 * 1024, log } = this.#options;
     // Loaded at the first event: its schemas take megabytes that an idle agent can save.
-    const { makeAuditEvent } = await import("../../core/audit/audit-event.ts");
-    const line = `${JSON.stringify(makeAuditEvent(facts, { clusterName, now: now(), uid: randomUUID() }))}\n`;
+    this.#make ??= (await import("../../core/audit/audit-event.ts")).makeAuditEvent;
+    const line = `${JSON.stringify(this.#make(facts, { clusterName, now: now(), uid: randomUUID() }))}\n`;
     const full = this.#bytes + line.length > maxBytes;
     if (full !== this.#isFull) {
       this.#isFull = full;
@@ -169,9 +172,7 @@ class FileSpool implements Spool {
     clearTimeout(this.#patience);
     this.#patience = undefined;
     this.#isDue = true;
-    this.#writing ??= this.#writeAll().finally(() => {
-      this.#writing = undefined;
-    });
+    this.#writing ??= this.#writeAll();
   }
 
   async #writeAll(): Promise<void> {
@@ -182,6 +183,8 @@ class FileSpool implements Spool {
       const all = this.#waiting.splice(0);
       for (let from = 0; from < all.length; from += segmentEvents) await this.#store(all.slice(from, from + segmentEvents));
     }
+    // In the same step as the last look: an event in between would wait for the next one.
+    this.#writing = undefined;
   }
 
   async #store(batch: readonly Waiting[]): Promise<void> {
