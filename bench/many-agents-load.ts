@@ -65,7 +65,7 @@ function keep({ name, credentials }: (typeof hosts)[number]): Tunnels {
     remembered: [],
     status,
     labels,
-    offered: () => [],
+    offered: () => undefined,
     open: async (_way, onStream, signal) => {
       try {
         setMaxListeners(0, signal);
