@@ -50,7 +50,6 @@ interface Waiting {
   readonly failed: (error: unknown) => void;
 }
 
-/** The segment that is being written. */
 /** Opens the spool and finds segments that an earlier run left behind. */
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   await mkdir(options.folder, { recursive: true, mode: 0o700 });

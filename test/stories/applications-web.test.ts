@@ -11,7 +11,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { acceptWebSocket, echoFrames } from "../../agent/app/http/web-socket.ts";
 import { WebUpstream } from "../../agent/app/testing/web-upstream.ts";
 import { type AppBrowser, openAppBrowser } from "../world/app-browser.ts";
-import { answerTo, ask, askRaw, beginRequest, fieldValues, logInToApp, type Visitor } from "../world/app-client.ts";
+import { answerTo, ask, askRaw, beginRequest, connectAs, fieldValues, logInToApp, type Visitor } from "../world/app-client.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent as AppAgent } from "../world/cluster-agent.ts";
 import { streamGrowth, watchMemory } from "../world/peak-memory.ts";
@@ -34,6 +34,10 @@ describe("web applications", () => {
   let site: Visitor;
   let browser: AppBrowser;
   let carol: Visitor;
+  /** The application's end of the last connection on which it refused another protocol. */
+  let refusing: Duplex | undefined;
+  /** All that came over such connections after that. */
+  const afterRefusal: Buffer[] = [];
   /** The application's answer; beforeEach sets the usual one. */
   let serve: (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -43,7 +47,9 @@ describe("web applications", () => {
       (request, socket) => {
         const reply = request.url === "/ws" ? acceptWebSocket(request.headers["sec-websocket-key"]) : undefined;
         socket.write(reply ?? "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno");
-        if (reply !== undefined) echoFrames(socket);
+        if (reply !== undefined) return echoFrames(socket);
+        refusing = socket.on("error", () => {}).on("end", () => socket.end());
+        socket.on("data", (chunk: Buffer) => afterRefusal.push(chunk));
       },
     );
     cluster = await startCluster({ proxyService: "  apps_domain: apps.test\n" });
@@ -168,6 +174,23 @@ describe("web applications", () => {
     expect(await echoed(`https://plain.apps.test:${site.port}`)).toBe("refused");
     const refused = await ask(carol, { path: "/other", headers: upgrade });
     expect([refused.status, refused.text]).toEqual([403, "no"]);
+  });
+
+  test("a WebSocket that the application refused ends the connection on both sides: what comes after it on the same one goes nowhere", async () => {
+    const asked = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", `Sec-WebSocket-Key: ${upgrade["sec-websocket-key"]}`];
+    for (const visitor of [alice, carol]) {
+      upstream.seen.splice(0);
+      const socket = await connectAs(visitor);
+      const cookie = visitor.cookie === undefined ? [] : [`Cookie: ${visitor.cookie}`];
+      const lines = (path: string, more: readonly string[]): string =>
+        [`GET ${path} HTTP/1.1`, `Host: ${wiki}`, ...cookie, ...more, "", ""].join("\r\n");
+      socket.write(lines("/no", asked) + lines("/after", []));
+      const text = Buffer.concat((await socket.toArray()) as Buffer[]).toString();
+      expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 403"]);
+      await until("the connection to the application has ended", () => refusing?.destroyed === true);
+      expect((await ask(visitor, { path: "/other" })).status).toBe(200);
+      expect([upstream.seen.map(({ url }) => url), Buffer.concat(afterRefusal).toString()]).toEqual([["/no", "/other"], ""]);
+    }
   });
 
   test("an event arrives before the next one is written, however long that takes", { timeout: 1_500_000 }, async () => {

@@ -64,168 +64,171 @@ ${app("wiki")}${app("shop")}${app("desk", ", public_addr: desk.other.test")}${ap
     await upstream?.[Symbol.asyncDispose]();
   });
 
-  describe.for(browsers)("in %s", (name) => {
-    let driven: EitherBrowser;
-    let context: BrowserContext;
-    let page: Page;
-    let user: User;
-
-    beforeAll(async () => {
-      user = await cluster.user(`user-of-${name}`, { roles: "all", logins: login, noLogin: true });
-      driven = await openEitherBrowser(name);
-      context = await driven.browser.createBrowserContext();
-      page = await newPage();
-    });
-    afterAll(async () => await driven?.[Symbol.asyncDispose]());
-
-    async function newPage(): Promise<Page> {
-      const made = await context.newPage();
-      await made.setViewport({ width: 1280, height: 800 });
-      made.on("dialog", (dialog) => void dialog.accept().catch(() => {}));
-      return made;
-    }
-
-    const textOf = async (selector: string, of = page): Promise<string> =>
-      String(await of.evaluate(`document.querySelector(${JSON.stringify(selector)})?.textContent ?? ""`));
-    /** The request that the application shows. */
-    const shown = async (of = page): Promise<{ url: string; raw: string[] }> => JSON.parse(await textOf("pre", of)) as { url: string; raw: string[] };
-    const arrives = async (url: string, of = page): Promise<void> => await expect.poll(() => of.url(), pollMs).toBe(url);
-
-    async function fill(fields: Readonly<Record<string, string>>): Promise<void> {
-      for (const [field, text] of Object.entries(fields)) await page.locator(`input[name=${field}]`).fill(text);
-      await page.keyboard.press("Enter");
-    }
-
-    test("an unknown visitor logs in, and ends on the path, the query and the fragment that were asked for", async () => {
-      await page.goto(at("wiki", "/a?x=1#y"));
-      await fill({ user: user.name, password: user.password, code: await user.code() });
-      await arrives(at("wiki", "/a?x=1#y"));
-      const { url, raw } = await shown();
-      expect(url).toBe("/a?x=1");
-      expect(raw.join("\n")).not.toMatch(/__Host-|platform_/);
-      const token = raw[raw.indexOf("Platform-Jwt-Assertion") + 1] ?? "";
-      expect(JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())).toMatchObject({ sub: user.name });
-    });
-
-    test("two tabs sign in to two applications at once, one of them under another site, although that gets no cookies in a frame", async () => {
-      const [one, two] = [await newPage(), await newPage()];
-      await Promise.all([one.goto(at("shop", "/s")), two.goto(at("desk.other.test", "/d"))]);
-      await Promise.all([arrives(at("shop", "/s"), one), arrives(at("desk.other.test", "/d"), two)]);
-      expect([(await shown(one)).url, (await shown(two)).url]).toEqual(["/s", "/d"]);
-      const framed = one.waitForResponse(at("desk.other.test", "/framed"));
-      await one.goto(at("shop", `/?frame=${encodeURIComponent(at("desk.other.test", "/framed"))}`));
-      expect((await framed).status()).toBe(401);
-      await Promise.all([one.close(), two.close()]);
-    });
-
-    test("a page opens WebSockets to its own application and to one that lists it, and none to another", async () => {
-      for (const app of ["open", "wiki"]) {
-        await page.goto(at(app));
-        await arrives(at(app));
-      }
-      const echoed = async (app: string): Promise<unknown> =>
-        await page.evaluate(`new Promise((resolve) => {
-          const socket = new WebSocket(${JSON.stringify(at(app, "/ws").replace("https:", "wss:"))});
-          socket.onopen = () => socket.send("ping");
-          socket.onmessage = ({ data }) => { socket.close(); resolve(data); };
-          socket.onerror = () => resolve("refused");
-        })`);
-      expect([await echoed("wiki"), await echoed("open")]).toEqual(["ping", "ping"]);
-      upstream.seen.splice(0);
-      expect(await echoed("shop")).toBe("refused");
-      expect(upstream.seen).toEqual([]);
-    });
-
-    describe("a terminal", () => {
-      const screen = async (): Promise<string> =>
-        String(
-          await page.evaluate(
-            `[...document.querySelectorAll(".xterm-rows > div")].map((row) => row.textContent.replaceAll("\\u00a0", " ").trimEnd()).join("\\n")`,
-          ),
-        );
-      const focus = async (): Promise<unknown> => await page.evaluate("document.activeElement?.className");
-      async function line(text: string): Promise<void> {
-        await page.keyboard.type(text);
-        await page.keyboard.press("Enter");
-      }
-      async function chord(...keys: readonly ("Control" | "Shift" | "KeyC" | "KeyV")[]): Promise<void> {
-        for (const key of keys) await page.keyboard.down(key);
-        for (const key of keys.toReversed()) await page.keyboard.up(key);
-      }
-      /** A shell without a prompt of its own. */
-      async function plainShell(): Promise<void> {
-        await until("the terminal has the focus", async () => (await focus()) === "xterm-helper-textarea");
-        await until("the session is open", async () => (await textOf("h1")) === `${login}@web-1`);
-        await line("exec sh");
-        await line("PS1='' PS2=''; stty -echo; clear; echo re''ady");
-        await until("the shell answers", async () => (await screen()).startsWith("ready"));
-      }
+  for (const name of browsers) {
+    describe.skipIf(!hasProgram(name))(`in ${name}`, () => {
+      let driven: EitherBrowser;
+      let context: BrowserContext;
+      let page: Page;
+      let user: User;
 
       beforeAll(async () => {
-        await page.evaluateOnNewDocument(
-          "globalThis.violations = []; document.addEventListener('securitypolicyviolation', (event) => violations.push(event.violatedDirective))",
-        );
-        await page.goto(at(proxyHost, `/web/terminal?node=${node}&login=${login}`));
-        await plainShell();
+        user = await cluster.user(`user-of-${name}`, { roles: "all", logins: login, noLogin: true });
+        driven = await openEitherBrowser(name);
+        context = await driven.browser.createBrowserContext();
+        page = await newPage();
       });
+      afterAll(async () => await driven?.[Symbol.asyncDispose]());
 
-      test("has the focus, shows any script in the right colours, and follows the size of the window", async () => {
-        await line("echo grüß 漢字; printf '\\033[31mred\\033[0m\\n'");
-        await expect.poll(screen, pollMs).toContain("grüß 漢字");
-        const red = "getComputedStyle([...document.querySelectorAll('.xterm-rows span')].find((span) => span.textContent === 'red')).color";
-        expect(await page.evaluate(red)).toBe("rgb(204, 0, 0)");
-        await page.setViewport({ width: 2300, height: 1300 });
-        await line("clear; for turn in 1 2 3 4 5 6 7 8 9; do stty size; sleep 0.3; done");
-        await expect.poll(screen, pollMs).toMatch(/^[67]\d (19|2\d)\d$/m);
-        expect(await page.evaluate("violations")).toEqual([]);
-      });
+      async function newPage(): Promise<Page> {
+        const made = await context.newPage();
+        await made.setViewport({ width: 1280, height: 800 });
+        made.on("dialog", (dialog) => void dialog.accept().catch(() => {}));
+        return made;
+      }
 
-      test("has programs that take the whole screen, and gives it back; Ctrl-C interrupts", async () => {
-        await line("clear; echo be''fore; top");
-        await expect.poll(screen, pollMs).toContain("load average");
-        expect(await screen()).toContain("PID");
-        await page.keyboard.press("q");
-        await line("clear; echo wai''ting; cat");
-        await expect.poll(screen, pollMs).toMatch(/^waiting/);
-        await chord("Control", "KeyC");
-        await line("echo interrup''ted");
-        await expect.poll(screen, pollMs).toContain("interrupted");
-      });
+      const textOf = async (selector: string, of = page): Promise<string> =>
+        String(await of.evaluate(`document.querySelector(${JSON.stringify(selector)})?.textContent ?? ""`));
+      /** The request that the application shows. */
+      const shown = async (of = page): Promise<{ url: string; raw: string[] }> =>
+        JSON.parse(await textOf("pre", of)) as { url: string; raw: string[] };
+      const arrives = async (url: string, of = page): Promise<void> => await expect.poll(() => of.url(), pollMs).toBe(url);
 
-      test("copies what is selected and pastes it, and takes a megabyte as it is", async () => {
-        await line("clear; stty -echo; echo cop''ied-here");
-        await expect.poll(screen, pollMs).toMatch(/^copied-here/);
-        const corner = "(({ x, y }) => [x, y])(document.querySelector('.xterm-rows > div').getBoundingClientRect())";
-        const [x = 0, y = 0] = (await page.evaluate(corner)) as number[];
-        await page.mouse.click(x + 20, y + 8, { count: 2 });
-        await chord("Control", "Shift", "KeyC");
-        await line('clear; read -r word; echo "got <$word>"');
-        await chord("Control", "Shift", "KeyV");
+      async function fill(fields: Readonly<Record<string, string>>): Promise<void> {
+        for (const [field, text] of Object.entries(fields)) await page.locator(`input[name=${field}]`).fill(text);
         await page.keyboard.press("Enter");
-        await expect.poll(screen, pollMs).toContain("got <copied-here>");
-        const folder = await mkdtemp(join(tmpdir(), "pasted-"));
-        const file = join(folder, "pasted");
-        const pasted = randomBytes(768 * 1024).toString("base64");
-        await line(`clear; stty raw; echo g''o; head -c 1048576 > ${file}; stty sane -echo; echo do''ne`);
-        await expect.poll(screen, pollMs).toContain("go");
-        // A page may write to the clipboard while somebody uses it.
-        await page.evaluate(`document.addEventListener("click", () => navigator.clipboard.writeText("${pasted}"), { once: true, capture: true })`);
-        await page.mouse.click(x + 20, y + 8);
-        await chord("Control", "Shift", "KeyV");
-        await expect.poll(screen, { timeout: 60_000 }).toContain("done");
-        const hash = (bytes: string | Buffer) => createHash("sha256").update(bytes).digest("hex");
-        expect(hash(await readFile(file))).toBe(hash(pasted));
-        await rm(folder, { recursive: true });
+      }
+
+      test("an unknown visitor logs in, and ends on the path, the query and the fragment that were asked for", async () => {
+        await page.goto(at("wiki", "/a?x=1#y"));
+        await fill({ user: user.name, password: user.password, code: await user.code() });
+        await arrives(at("wiki", "/a?x=1#y"));
+        const { url, raw } = await shown();
+        expect(url).toBe("/a?x=1");
+        expect(raw.join("\n")).not.toMatch(/__Host-|platform_/);
+        const token = raw[raw.indexOf("Platform-Jwt-Assertion") + 1] ?? "";
+        expect(JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())).toMatchObject({ sub: user.name });
       });
 
-      test("ends when its page is loaded again, which opens a new one with the focus in it", async () => {
-        await page.reload();
-        await audited(cluster, "session.end", (event) => event.user === user.name);
-        await plainShell();
-        expect(await page.evaluate("violations")).toEqual([]);
-        await line("exit 7");
-        await expect.poll(() => textOf("[role=alert]"), pollMs).toContain("The session ended with status 7.");
+      test("two tabs sign in to two applications at once, one of them under another site, although that gets no cookies in a frame", async () => {
+        const [one, two] = [await newPage(), await newPage()];
+        await Promise.all([one.goto(at("shop", "/s")), two.goto(at("desk.other.test", "/d"))]);
+        await Promise.all([arrives(at("shop", "/s"), one), arrives(at("desk.other.test", "/d"), two)]);
+        expect([(await shown(one)).url, (await shown(two)).url]).toEqual(["/s", "/d"]);
+        const framed = one.waitForResponse(at("desk.other.test", "/framed"));
+        await one.goto(at("shop", `/?frame=${encodeURIComponent(at("desk.other.test", "/framed"))}`));
+        expect((await framed).status()).toBe(401);
+        await Promise.all([one.close(), two.close()]);
+      });
+
+      test("a page opens WebSockets to its own application and to one that lists it, and none to another", async () => {
+        for (const app of ["open", "wiki"]) {
+          await page.goto(at(app));
+          await arrives(at(app));
+        }
+        const echoed = async (app: string): Promise<unknown> =>
+          await page.evaluate(`new Promise((resolve) => {
+            const socket = new WebSocket(${JSON.stringify(at(app, "/ws").replace("https:", "wss:"))});
+            socket.onopen = () => socket.send("ping");
+            socket.onmessage = ({ data }) => { socket.close(); resolve(data); };
+            socket.onerror = () => resolve("refused");
+          })`);
+        expect([await echoed("wiki"), await echoed("open")]).toEqual(["ping", "ping"]);
+        upstream.seen.splice(0);
+        expect(await echoed("shop")).toBe("refused");
+        expect(upstream.seen).toEqual([]);
+      });
+
+      describe("a terminal", () => {
+        const screen = async (): Promise<string> =>
+          String(
+            await page.evaluate(
+              `[...document.querySelectorAll(".xterm-rows > div")].map((row) => row.textContent.replaceAll("\\u00a0", " ").trimEnd()).join("\\n")`,
+            ),
+          );
+        const focus = async (): Promise<unknown> => await page.evaluate("document.activeElement?.className");
+        async function line(text: string): Promise<void> {
+          await page.keyboard.type(text);
+          await page.keyboard.press("Enter");
+        }
+        async function chord(...keys: readonly ("Control" | "Shift" | "KeyC" | "KeyV")[]): Promise<void> {
+          for (const key of keys) await page.keyboard.down(key);
+          for (const key of keys.toReversed()) await page.keyboard.up(key);
+        }
+        /** A shell without a prompt of its own. */
+        async function plainShell(): Promise<void> {
+          await until("the terminal has the focus", async () => (await focus()) === "xterm-helper-textarea");
+          await until("the session is open", async () => (await textOf("h1")) === `${login}@web-1`);
+          await line("exec sh");
+          await line("PS1='' PS2=''; stty -echo; clear; echo re''ady");
+          await until("the shell answers", async () => (await screen()).startsWith("ready"));
+        }
+
+        beforeAll(async () => {
+          await page.evaluateOnNewDocument(
+            "globalThis.violations = []; document.addEventListener('securitypolicyviolation', (event) => violations.push(event.violatedDirective))",
+          );
+          await page.goto(at(proxyHost, `/web/terminal?node=${node}&login=${login}`));
+          await plainShell();
+        });
+
+        test("has the focus, shows any script in the right colours, and follows the size of the window", async () => {
+          await line("echo grüß 漢字; printf '\\033[31mred\\033[0m\\n'");
+          await expect.poll(screen, pollMs).toContain("grüß 漢字");
+          const red = "getComputedStyle([...document.querySelectorAll('.xterm-rows span')].find((span) => span.textContent === 'red')).color";
+          expect(await page.evaluate(red)).toBe("rgb(204, 0, 0)");
+          await page.setViewport({ width: 2300, height: 1300 });
+          await line("clear; for turn in 1 2 3 4 5 6 7 8 9; do stty size; sleep 0.3; done");
+          await expect.poll(screen, pollMs).toMatch(/^[67]\d (19|2\d)\d$/m);
+          expect(await page.evaluate("violations")).toEqual([]);
+        });
+
+        test("has programs that take the whole screen, and gives it back; Ctrl-C interrupts", async () => {
+          await line("clear; echo be''fore; top");
+          await expect.poll(screen, pollMs).toContain("load average");
+          expect(await screen()).toContain("PID");
+          await page.keyboard.press("q");
+          await line("clear; echo wai''ting; cat");
+          await expect.poll(screen, pollMs).toMatch(/^waiting/);
+          await chord("Control", "KeyC");
+          await line("echo interrup''ted");
+          await expect.poll(screen, pollMs).toContain("interrupted");
+        });
+
+        test("copies what is selected and pastes it, and takes a megabyte as it is", async () => {
+          await line("clear; stty -echo; echo cop''ied-here");
+          await expect.poll(screen, pollMs).toMatch(/^copied-here/);
+          const corner = "(({ x, y }) => [x, y])(document.querySelector('.xterm-rows > div').getBoundingClientRect())";
+          const [x = 0, y = 0] = (await page.evaluate(corner)) as number[];
+          await page.mouse.click(x + 20, y + 8, { count: 2 });
+          await chord("Control", "Shift", "KeyC");
+          await line('clear; read -r word; echo "got <$word>"');
+          await chord("Control", "Shift", "KeyV");
+          await page.keyboard.press("Enter");
+          await expect.poll(screen, pollMs).toContain("got <copied-here>");
+          const folder = await mkdtemp(join(tmpdir(), "pasted-"));
+          const file = join(folder, "pasted");
+          const pasted = randomBytes(768 * 1024).toString("base64");
+          await line(`clear; stty raw; echo g''o; head -c 1048576 > ${file}; stty sane -echo; echo do''ne`);
+          await expect.poll(screen, pollMs).toContain("go");
+          // A page may write to the clipboard while somebody uses it.
+          await page.evaluate(`document.addEventListener("click", () => navigator.clipboard.writeText("${pasted}"), { once: true, capture: true })`);
+          await page.mouse.click(x + 20, y + 8);
+          await chord("Control", "Shift", "KeyV");
+          await expect.poll(screen, { timeout: 60_000 }).toContain("done");
+          const hash = (bytes: string | Buffer) => createHash("sha256").update(bytes).digest("hex");
+          expect(hash(await readFile(file))).toBe(hash(pasted));
+          await rm(folder, { recursive: true });
+        });
+
+        test("ends when its page is loaded again, which opens a new one with the focus in it", async () => {
+          await page.reload();
+          await audited(cluster, "session.end", (event) => event.user === user.name);
+          await plainShell();
+          expect(await page.evaluate("violations")).toEqual([]);
+          await line("exit 7");
+          await expect.poll(() => textOf("[role=alert]"), pollMs).toContain("The session ended with status 7.");
+        });
       });
     });
-  });
+  }
 });

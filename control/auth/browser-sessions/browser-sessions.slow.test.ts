@@ -1,59 +1,36 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { browserSessionHeader, clientAddressHeader } from "../../../core/api/auth-call.ts";
-import type { AuthClient } from "../../../core/api/auth-client.ts";
-import type { TestUser } from "../../../test/inside/enrol-user.ts";
-import { addUser, joinHost, loggedIn, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { type AuthWithBrowser, authWithBrowser, browserAddress, by, from } from "../../../test/inside/auth-with-browser.ts";
+import { addUser, joinHost, loggedIn } from "../../../test/inside/open-auth.ts";
 import { codeAt } from "../../../test/world/one-time-code.ts";
 
-let t: TestAuth;
-let proxy: AuthClient;
-let alice: TestUser;
+let world: AuthWithBrowser;
+let t: AuthWithBrowser["t"];
+let proxy: AuthWithBrowser["proxy"];
+let alice: AuthWithBrowser["alice"];
+let open: AuthWithBrowser["open"];
 
 beforeEach(async () => {
-  t = await openTestAuth();
-  proxy = (await joinHost(t, "proxy1", { role: "proxy" })).client;
-  alice = await addUser(t, "alice", { roles: ["access"] });
+  world = await authWithBrowser();
+  ({ t, proxy, alice, open } = world);
 });
-afterEach(() => t[Symbol.asyncDispose]());
+afterEach(() => world[Symbol.asyncDispose]());
 
-const from = (address: string) => ({ headers: { [clientAddressHeader]: address } });
 const minute = 60_000;
-
-interface Opened {
-  readonly id: string;
-  readonly secret: string;
-  readonly expires: string;
-}
-
-async function open(user = alice, address = "198.51.100.4:5000"): Promise<Opened> {
-  const code = codeAt(user.otpauthUri, t.now());
-  const { session, secret } = await proxy.createBrowserSession(
-    { user: user.name, password: user.password, code, userAgent: "Browser/1" },
-    from(address),
-  );
-  t.forward(minute);
-  return { id: session?.id ?? "", secret, expires: session?.expires ?? "" };
-}
-
-/** Options of a call in the name of the session's user. */
-function by({ id, secret }: Pick<Opened, "id" | "secret">, address = "198.51.100.4:5001") {
-  return { headers: { [browserSessionHeader]: `${id}.${secret}`, [clientAddressHeader]: address } };
-}
 
 describe("a session of a browser", () => {
   test("is opened by password and code, once by each code, and calls are then the user's", async () => {
     const code = codeAt(alice.otpauthUri, t.now());
     const ask = { user: "alice", password: alice.password, code, userAgent: "x".repeat(500) };
-    const { session, secret } = await proxy.createBrowserSession(ask, from("198.51.100.4:5000"));
+    const { session, secret } = await proxy.createBrowserSession(ask, from(browserAddress));
     expect(session).toMatchObject({ user: "alice", address: "198.51.100.4", userAgent: "x".repeat(256), current: true });
-    await expect(proxy.createBrowserSession(ask, from("198.51.100.4:5000"))).rejects.toMatchObject({ code: "unauthenticated" });
-    const call = by({ id: session?.id ?? "", secret });
+    await expect(proxy.createBrowserSession(ask, from(browserAddress))).rejects.toMatchObject({ code: "unauthenticated" });
+    const call = by({ id: session?.id ?? "", secret }, "198.51.100.4:5001");
     expect(await proxy.getBrowserSession({}, call)).toMatchObject({ id: session?.id, user: "alice", roles: ["access"] });
     await expect(proxy.listResources({ kind: "role" }, call)).rejects.toMatchObject({ code: "denied" });
     expect(await t.events("access.denied")).toMatchObject([{ user: "alice", method: "listResources", "addr.remote": "198.51.100.4:5001" }]);
     expect(await t.events("user.login")).toMatchObject([
-      { success: true, user: "alice", method: "browser", sid: session?.id, "addr.remote": "198.51.100.4:5000" },
+      { success: true, user: "alice", method: "browser", sid: session?.id, "addr.remote": browserAddress },
       { success: false, user: "alice", method: "browser" },
     ]);
   });

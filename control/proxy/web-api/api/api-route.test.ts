@@ -1,9 +1,9 @@
 import fastify, { type FastifyInstance, type InjectOptions } from "fastify";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { createLog } from "../../../../core/log/log.ts";
+import { authClientOf } from "../../../../test/inside/auth-client-of.ts";
 import { bearerOf, formatCredential, newSessionCredential } from "../../../browser/session-credential.ts";
 import { addErrors } from "../answer-errors.ts";
 import { sessionCookie } from "../cookies.ts";
@@ -11,7 +11,7 @@ import { type Api, createApi } from "./api.ts";
 import { apiRoute } from "./api-route.ts";
 
 const [alice, bob, gone] = [newSessionCredential(), newSessionCredential(), newSessionCredential()];
-const client = { marker: "of the user" } as unknown as AuthClient;
+const client = authClientOf({});
 
 let app: FastifyInstance;
 let api: Api;
