@@ -1,9 +1,9 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { extensionNames } from "../../core/sftp/numbers.ts";
+import { expandPath, listFolder, statPath } from "../../core/sftp-client/sftp-calls.ts";
+import type { SftpClient } from "../../core/sftp-client/sftp-client.ts";
 import { matchName } from "../match-name.ts";
 import { bytesOf } from "../raw-arguments.ts";
-import { expandPath, listFolder, statPath } from "./sftp-calls.ts";
-import type { SftpClient } from "./sftp-client.ts";
 
 const slash = 0x2f;
 /** Maximum number of names that one pattern may match. */

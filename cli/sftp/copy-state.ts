@@ -1,4 +1,4 @@
-import type { SftpClient } from "./sftp-client.ts";
+import type { SftpClient } from "../../core/sftp-client/sftp-client.ts";
 
 /** State shared by all files of one copy. */
 export interface CopyFacts {

@@ -1,11 +1,11 @@
 import { chmodSync, mkdirSync, readdirSync, type Stats, statSync, utimesSync } from "node:fs";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { type Attributes, kindOf } from "../../core/sftp/attributes.ts";
+import { listFolder, makeFolder, setPath, statPath } from "../../core/sftp-client/sftp-calls.ts";
 import { joinPath } from "./copy-paths.ts";
 import type { CopyFacts } from "./copy-state.ts";
 import { downloadFile } from "./download-file.ts";
 import { atTarget, type FileQueue } from "./file-queue.ts";
-import { listFolder, makeFolder, setPath, statPath } from "./sftp-calls.ts";
 import { kept, uploadFile } from "./upload-file.ts";
 
 /** OpenSSH's maximum depth: it ends symlink loops. */

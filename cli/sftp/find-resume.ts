@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { read } from "node:fs";
 import { promisify } from "node:util";
 import { extensionNames } from "../../core/sftp/numbers.ts";
-import { hashStart } from "./sftp-calls.ts";
-import type { SftpClient } from "./sftp-client.ts";
+import { hashStart } from "../../core/sftp-client/sftp-calls.ts";
+import type { SftpClient } from "../../core/sftp-client/sftp-client.ts";
 
 /** Minimum size for a comparison, bytes: sending less again is faster. */
 export const leastResumed = 1024 * 1024;

@@ -3,10 +3,10 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { type Attributes, kindOf } from "../../core/sftp/attributes.ts";
 import { openFlags } from "../../core/sftp/numbers.ts";
 import type { Response } from "../../core/sftp/response.ts";
+import { closeHandle, failureOf, openFile, setOpenFile, statPath } from "../../core/sftp-client/sftp-calls.ts";
 import { type CopyFacts, UnderWay } from "./copy-state.ts";
 import { atTarget } from "./file-queue.ts";
 import { hasSameStart, mayResume } from "./find-resume.ts";
-import { closeHandle, failureOf, openFile, setOpenFile, statPath } from "./sftp-calls.ts";
 
 interface Upload {
   readonly source: Buffer;

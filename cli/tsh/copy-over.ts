@@ -2,6 +2,9 @@ import { statSync } from "node:fs";
 import type { TLSSocket } from "node:tls";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { kindOf } from "../../core/sftp/attributes.ts";
+import { statPath } from "../../core/sftp-client/sftp-calls.ts";
+import type { SftpClient } from "../../core/sftp-client/sftp-client.ts";
+import { startSftp } from "../../core/sftp-client/start-sftp.ts";
 import type { SshConnection } from "../../core/ssh/ssh-client.ts";
 import type { Profile } from "../profile/profile.ts";
 import { bytesOf } from "../raw-arguments.ts";
@@ -9,8 +12,6 @@ import { expandRemote, joinPath, lastPart } from "../sftp/copy-paths.ts";
 import { ByteBudget, type CopyProgress } from "../sftp/copy-state.ts";
 import { fetchTree, finishTree, sendTree, type Tree } from "../sftp/copy-tree.ts";
 import { type FileFailure, FileQueue } from "../sftp/file-queue.ts";
-import { statPath } from "../sftp/sftp-calls.ts";
-import { SftpClient } from "../sftp/sftp-client.ts";
 import { type ChannelAsk, connectHost, openChannel } from "./connect-host.ts";
 
 /** A copy between this machine and one host. */
@@ -53,20 +54,9 @@ export async function copyOver(stream: TLSSocket, ask: CopyAsk): Promise<Platfor
   }
 }
 
-/** The host's standard error before SFTP starts is the reason of its refusal. */
 async function openSftp(connection: SshConnection, host: string): Promise<SftpClient> {
   const ask: ChannelAsk = { host, what: "subsystem sftp", request: (opened) => connection.subsys("sftp", opened) };
-  const channel = await openChannel(connection, ask, (opened) => opened);
-  let said = "";
-  channel.stderr.on("data", (chunk: Buffer) => {
-    said = (said + chunk.toString("utf8")).slice(0, 2000);
-  });
-  try {
-    return await SftpClient.open(channel, host);
-  } catch (thrown) {
-    const reason = said.replace(/^platform: /, "").trim();
-    throw reason === "" ? thrown : new PlatformError("denied", `${host}: ${reason}`, { cause: thrown });
-  }
+  return await startSftp(await openChannel(connection, ask, (opened) => opened), host);
 }
 
 async function copy(client: SftpClient, ask: CopyAsk): Promise<PlatformError | undefined> {

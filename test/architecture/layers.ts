@@ -17,6 +17,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   "core/memory": ["core/errors", "core/log"],
   "core/node-internals": [],
   "core/sftp": ["core/errors", "core/bytes"],
+  "core/sftp-client": ["core/errors", "core/bytes", "core/sftp"],
   "core/databases": ["core/errors", "core/bytes"],
   "core/recording": ["core/errors"],
   "core/processes": [],

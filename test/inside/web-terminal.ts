@@ -8,12 +8,17 @@ export interface SocketAsk {
   readonly cookie?: string | undefined;
   readonly origin?: string | undefined;
   readonly headers?: Record<string, string>;
+  /** Another WebSocket of the API. */
+  readonly path?: string;
 }
 
 /** A WebSocket as a page of this cluster's site opens it. Resolves with the status of a refusal. */
-export async function dialTerminal(cluster: TestCluster, { cookie, origin, headers = {} }: SocketAsk): Promise<WebSocket | number> {
+export async function dialTerminal(
+  cluster: TestCluster,
+  { cookie, origin, headers = {}, path = "/webapi/v1/terminal" }: SocketAsk,
+): Promise<WebSocket | number> {
   const { port } = cluster.proxy.addresses.web;
-  const socket = new WebSocket(`wss://localhost:${port}/webapi/v1/terminal`, {
+  const socket = new WebSocket(`wss://localhost:${port}${path}`, {
     ca: [...cluster.hostCaPem],
     headers: { ...(cookie !== undefined && { cookie }), ...(origin !== undefined && { origin }), ...headers },
   });

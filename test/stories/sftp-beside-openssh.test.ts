@@ -3,10 +3,10 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Ask } from "../../cli/sftp/sftp-client.ts";
 import { string, u64 } from "../../core/bytes/fields.ts";
 import { extensionNames, maxTransfer, openFlags } from "../../core/sftp/numbers.ts";
 import type { Response } from "../../core/sftp/response.ts";
+import type { Ask } from "../../core/sftp-client/sftp-client.ts";
 import { beginSftp, hasTheirServer, type SftpServer, type SftpSession } from "../world/sftp-session.ts";
 
 const short = (response: Response, dir: string): unknown => {

@@ -4,9 +4,9 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { Duplex } from "node:stream";
-import { type Ask, SftpClient } from "../../cli/sftp/sftp-client.ts";
 import type { Attributes } from "../../core/sftp/attributes.ts";
 import type { Response } from "../../core/sftp/response.ts";
+import { type Ask, SftpClient } from "../../core/sftp-client/sftp-client.ts";
 import { program } from "./program.ts";
 
 const theirServer = "/usr/lib/openssh/sftp-server";

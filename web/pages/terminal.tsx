@@ -5,6 +5,7 @@ import { notifyError, sentenceOf } from "../parts/notice.tsx";
 import { Empty, Page } from "../parts/page.tsx";
 import { place } from "../router/location.ts";
 import { askedTerminal, endText } from "../terminal/asked-terminal.ts";
+import { FilesDialog } from "../terminal/files-dialog.tsx";
 import { type RunningTerminal, runTerminal, type TerminalPage } from "../terminal/run-terminal.ts";
 
 /** `/web/terminal?node=&login=`, or `?session=&mode=`: a terminal in the browser. */
@@ -32,6 +33,7 @@ const readerKey = "terminal-for-screen-readers";
 
 function TerminalView({ wish }: Pick<TerminalPage, "wish">) {
   const wayOut = useRef<HTMLButtonElement>(null);
+  const [hasFiles, showFiles] = useState(false);
   const [isForReader, setForReader] = useState(() => localStorage.getItem(readerKey) === "yes");
   const { screen, running, state, title, link, setLink, again } = useTerminal({ wish, isForReader, left: () => wayOut.current?.focus() });
   useAskBeforeLeaving(state.is === "open");
@@ -53,6 +55,11 @@ function TerminalView({ wish }: Pick<TerminalPage, "wish">) {
           <label class="check">
             <input type="checkbox" checked={isForReader} onChange={({ currentTarget }) => readerChanged(currentTarget.checked)} /> Screen reader mode
           </label>
+          {wish.type === "open" && (
+            <button type="button" onClick={() => showFiles(true)}>
+              Files…
+            </button>
+          )}
           <button ref={wayOut} type="button" onClick={() => running.current?.terminal.focus()}>
             Back to the terminal
           </button>
@@ -64,6 +71,7 @@ function TerminalView({ wish }: Pick<TerminalPage, "wish">) {
         <kbd>Ctrl</kbd> <kbd>F6</kbd> leaves the terminal by keyboard, <kbd>Ctrl</kbd> <kbd>Shift</kbd> <kbd>C</kbd> copies what is selected.
       </p>
       {link !== undefined && <LinkDialog address={link} close={() => setLink(undefined)} />}
+      {hasFiles && wish.type === "open" && <FilesDialog node={wish.node} login={wish.login} close={() => showFiles(false)} />}
     </div>
   );
 }

@@ -37,7 +37,9 @@ import { resourceRoutes } from "./routes/resource-routes.ts";
 import { rolePreviewRoute } from "./routes/role-preview-route.ts";
 import { scriptRoute } from "./script-route.ts";
 import { sessionRoutes } from "./session-routes.ts";
+import { fileRoutes } from "./terminal/file-routes.ts";
 import { terminalPath, terminalRoute } from "./terminal/terminal-route.ts";
+import { uploadPath, uploadRoute } from "./terminal/upload-route.ts";
 import { uiArchive } from "./ui/ui-archive.ts";
 import { uiRoutes } from "./ui/ui-routes.ts";
 import { upgradeRoutes } from "./upgrade-routes.ts";
@@ -107,6 +109,7 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
     openSockets.checkSoon();
   };
   apiRoutes(api, { ...services, sessionsEnded });
+  fileRoutes(api, { ...services.routing, relaying: services.relaying, openSockets });
   server.upgrade(socketRoutes(api, services, openSockets));
   await app.ready();
   return {
@@ -142,7 +145,11 @@ function apiRoutes(api: Api, services: WebServices): void {
 function socketRoutes(api: Api, { routing, relaying, log, signal }: WebServices, openSockets: OpenSockets): ReadonlyMap<string, TakeUpgrade> {
   const report = (error: PlatformError): void => log.error("a WebSocket failed", { error: error.cause ?? error });
   const sockets = { openSockets, peerOf: ({ socket }: IncomingMessage) => peerAddress(socket), signal, report };
-  return new Map([[terminalPath, terminalRoute(api, { ...routing, relaying }, sockets)]]);
+  const streams = { ...routing, relaying };
+  return new Map([
+    [terminalPath, terminalRoute(api, streams, sockets)],
+    [uploadPath, uploadRoute(api, streams, sockets)],
+  ]);
 }
 
 function addSafeHeaders(app: FastifyInstance): void {

@@ -1,25 +1,13 @@
 import type { ClientChannel } from "ssh2";
-import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import type { TerminalAsk } from "../../../../core/api/web/terminal.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import { fromSshCertificate, type UserIdentity } from "../../../../core/identity/identity.ts";
-import { joinLogin } from "../../../../core/resources/session.ts";
-import { parseCertificateLine } from "../../../../core/ssh/certificate.ts";
 import { exitStatus } from "../../../../core/ssh/exit-status.ts";
-import { generateSshKey } from "../../../../core/ssh/keys.ts";
-import { connectSsh, type SshConnection } from "../../../../core/ssh/ssh-client.ts";
-import { readFrame } from "../../../../core/transport/read-frame.ts";
-import { decodeStreamReply, maxStreamMessage } from "../../../../core/transport/stream-request.ts";
-import { openStream } from "../../routing/open-stream.ts";
-import type { ChosenHost, ClientRequest, RoutingServices } from "../../routing/routing-services.ts";
+import type { SshConnection } from "../../../../core/ssh/ssh-client.ts";
+import type { RoutingServices } from "../../routing/routing-services.ts";
+import { type ReachAsk, reachHost } from "./reach-host.ts";
 
-export interface ShellAsk {
+export interface ShellAsk extends ReachAsk {
   readonly ask: TerminalAsk;
-  /** The auth service's API in the user's name. */
-  readonly auth: AuthClient;
-  /** `ip:port` of the browser. */
-  readonly peer: string;
-  readonly signal: AbortSignal;
 }
 
 /** A program with a terminal on a host, in the user's name. */
@@ -34,56 +22,19 @@ export interface Shell {
   readonly closed: Promise<unknown>;
 }
 
-/** Time limits of the host's reply, and of its login, ms. */
-const [replyMs, loginMs] = [15_000, 20_000] as const;
 /** The browser's terminal. */
 const term = "xterm-256color";
 
-/**
- * Opens a terminal for the user of a browser: SSH begins at this proxy, by a certificate of a fresh key that the auth service signs for this connection alone.
- * The host decides, records and audits as for the user's own client. Throws PlatformError.
- */
+/** Opens a terminal for the user of a browser. Throws PlatformError. */
 export async function openShell(facts: ShellAsk, services: RoutingServices): Promise<Shell> {
-  const { ask, auth, peer, signal } = facts;
-  const { privateKey, publicLine: sshPublicKey } = generateSshKey();
-  const target = ask.type === "open" ? { host: ask.node, login: ask.login } : { sessionId: ask.session, mode: ask.mode };
-  const { sshCertificate } = await auth.signBrowserSsh({ sshPublicKey, ...target }, { signal });
-  const certificate = parseCertificateLine(sshCertificate);
-  const chosen: ChosenHost = { host: undefined };
-  const stream = await openStream(
-    { identity: userIn(fromSshCertificate(certificate)), request: requestOf(ask), clientAddress: peer },
-    services,
-    chosen,
-  );
+  const { ask } = facts;
+  const { connection, host } = await reachHost(facts, services);
   try {
-    const reply = decodeStreamReply(await readFrame(stream, { maxLength: maxStreamMessage, timeoutMs: replyMs, what: "host's reply", signal }));
-    if (!reply.ok) throw reply.error;
-    const { hostCaSsh } = await services.access.current();
-    const login = { username: ask.type === "open" ? ask.login : joinLogin, privateKey, certificate: certificate.blob };
-    const server = { hostAuthorities: hostCaSsh, principal: principalOf(chosen) };
-    const connection = await connectSsh({ stream, ...login, ...server, timeoutMs: loginMs, signal });
-    const host = chosen.host?.facts.hostname ?? "";
     return { ...(await startShell(connection, { ask, host })), connection, host, login: ask.type === "open" ? ask.login : "" };
   } catch (thrown) {
-    stream.destroy();
+    connection.end();
     throw thrown;
   }
-}
-
-function userIn(identity: ReturnType<typeof fromSshCertificate>): UserIdentity {
-  if (identity.kind === "user") return identity;
-  throw new Error("the auth service has signed for a host");
-}
-
-function requestOf(ask: TerminalAsk): ClientRequest<"ssh"> | ClientRequest<"join"> {
-  if (ask.type === "open") return { kind: "ssh", target: ask.node, parameters: { login: ask.login } };
-  return { kind: "join", target: ask.session, parameters: { mode: ask.mode } };
-}
-
-/** A name that the host's certificate must list. A host without an agent is only known by its names. */
-function principalOf({ host }: ChosenHost): string {
-  if (host === undefined) throw new Error("a stream was opened to no host");
-  return host.via === "sshd" ? host.facts.hostname : host.identity.id;
 }
 
 /** A program's channel as it opened: its status may follow in the same packet. */

@@ -1,7 +1,7 @@
 import { duplexPair } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { encodeRequest } from "../../core/sftp/request.ts";
-import { encodeResponse, encodeVersion } from "../../core/sftp/response.ts";
+import { encodeRequest } from "../sftp/request.ts";
+import { encodeResponse, encodeVersion } from "../sftp/response.ts";
 import { listFolder } from "./sftp-calls.ts";
 import { SftpClient } from "./sftp-client.ts";
 

@@ -1,8 +1,8 @@
-import { Reader, string, u64 } from "../../core/bytes/fields.ts";
-import { type ErrorCode, PlatformError } from "../../core/errors/platform-error.ts";
-import type { Attributes } from "../../core/sftp/attributes.ts";
-import { extensionNames, type Status } from "../../core/sftp/numbers.ts";
-import type { NamedFile, Response } from "../../core/sftp/response.ts";
+import { Reader, string, u64 } from "../bytes/fields.ts";
+import { type ErrorCode, PlatformError } from "../errors/platform-error.ts";
+import type { Attributes } from "../sftp/attributes.ts";
+import { extensionNames, type Status } from "../sftp/numbers.ts";
+import type { NamedFile, Response } from "../sftp/response.ts";
 import type { Ask, SftpClient } from "./sftp-client.ts";
 
 const codes: Partial<Record<Status, ErrorCode>> = {
@@ -117,4 +117,31 @@ export async function hashStart(client: SftpClient, handle: Buffer, length: numb
   const reader = new Reader(response.data);
   const digest = reader.string();
   return reader.u64() === BigInt(length) ? digest : undefined;
+}
+
+/** The absolute path without links; the last part need not exist. */
+export async function realPath(client: SftpClient, path: Buffer): Promise<Buffer> {
+  return onlyName(await askFor(client, { type: "realpath", path }, "name"));
+}
+
+export async function statHandle(client: SftpClient, handle: Buffer): Promise<Attributes> {
+  return (await askFor(client, { type: "fstat", handle }, "attributes")).attributes;
+}
+
+export async function removeFile(client: SftpClient, path: Buffer): Promise<void> {
+  await done(client, { type: "remove", path });
+}
+
+/** Moves a file. Without `replace`, an existing target is refused; with it, the server must know posix-rename@openssh.com. */
+export async function renameFile(
+  client: SftpClient,
+  { path, target, replace }: { readonly path: Buffer; readonly target: Buffer; readonly replace: boolean },
+): Promise<void> {
+  if (!replace) await done(client, { type: "rename", path, target });
+  else await done(client, { type: "extended", name: extensionNames.posixRename, data: Buffer.concat([string(path), string(target)]) });
+}
+
+/** Waits until a file's bytes are on the disk, if the server can. */
+export async function syncHandle(client: SftpClient, handle: Buffer): Promise<void> {
+  if (client.extensions.has(extensionNames.fsync)) await done(client, { type: "extended", name: extensionNames.fsync, data: string(handle) });
 }

@@ -1,10 +1,10 @@
 import type { Duplex } from "node:stream";
-import { Reader } from "../../core/bytes/fields.ts";
-import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
-import { extensionNames, sftpVersion } from "../../core/sftp/numbers.ts";
-import { PacketBuffer } from "../../core/sftp/packet-buffer.ts";
-import { encodeInit, encodeRequest, type Request } from "../../core/sftp/request.ts";
-import { decodeResponse, decodeVersion, type Response } from "../../core/sftp/response.ts";
+import { Reader } from "../bytes/fields.ts";
+import { PlatformError, toPlatformError } from "../errors/platform-error.ts";
+import { extensionNames, sftpVersion } from "../sftp/numbers.ts";
+import { PacketBuffer } from "../sftp/packet-buffer.ts";
+import { encodeInit, encodeRequest, type Request } from "../sftp/request.ts";
+import { decodeResponse, decodeVersion, type Response } from "../sftp/response.ts";
 
 type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
 export type Ask = WithoutId<Exclude<Request, { type: "unknown" }>>;

@@ -1,0 +1,13 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { attachment } from "./attachment.ts";
+
+test("any name becomes a header that holds it, and nothing else", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 255 }), (name) => {
+      const [, plain, coded] = /^attachment; filename="([\w.-]+)"; filename\*=UTF-8''([\w.!~%-]*)$/.exec(attachment(name)) ?? [];
+      expect(plain).toBeDefined();
+      expect(decodeURIComponent(coded ?? "")).toBe(name.toWellFormed());
+    }),
+  );
+});

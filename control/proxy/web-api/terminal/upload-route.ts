@@ -1,0 +1,85 @@
+import { type UploadAsk, type UploadNotice, uploadAskSchema } from "../../../../core/api/web/files.ts";
+import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import type { Api } from "../api/api.ts";
+import type { SocketInbox } from "../api/socket-inbox.ts";
+import { type SocketCall, type SocketServices, socketRoute, type TakeUpgrade } from "../api/socket-route.ts";
+import { fileError, type HostFiles, openFiles } from "./open-files.ts";
+import { readText } from "./read-text.ts";
+import { receiveFile } from "./receive-file.ts";
+import type { TerminalServices } from "./terminal-route.ts";
+import { uploadPlace } from "./upload-place.ts";
+import { IncomingFile } from "./write-file.ts";
+
+export const uploadPath = "/webapi/v1/files/upload";
+/** Time limits of the message that says which file, and of the clearing up after an upload that failed, ms. */
+const [askMs, dropMs] = [10_000, 5_000] as const;
+
+/** `/webapi/v1/files/upload`: a file from a browser to a host (core/api/web/files.ts has the messages). */
+export function uploadRoute(api: Api, services: TerminalServices, sockets: SocketServices): TakeUpgrade {
+  const handler = async (call: SocketCall): Promise<void> => {
+    const serving = serve(call, services);
+    services.relaying.add(serving);
+    await serving;
+  };
+  return socketRoute(api, { path: uploadPath, summary: "Stores a file on a host: a WebSocket.", handler }, sockets);
+}
+
+async function serve({ socket, inbox, auth, peer, signal }: SocketCall, services: TerminalServices): Promise<void> {
+  const ask = await askOf(inbox, signal);
+  // It outlives the browser by the time to remove what it has left.
+  const life = new AbortController();
+  const { node, login } = ask;
+  const files = await openFiles({ node, login, auth, peer, signal: life.signal }, services);
+  const send = (notice: UploadNotice): void => {
+    if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(notice));
+  };
+  try {
+    signal.throwIfAborted();
+    const path = await store(files, ask, { inbox, signal, send });
+    send({ type: "stored", path });
+  } catch (thrown) {
+    throw fileError(thrown, `store ${ask.name} on ${files.host}`);
+  } finally {
+    files.close();
+    setTimeout(() => life.abort(), dropMs).unref();
+  }
+}
+
+async function askOf(inbox: SocketInbox, signal: AbortSignal): Promise<UploadAsk> {
+  const { isBinary, data } = await inbox.next(askMs, { what: "file's name", signal });
+  const asked = uploadAskSchema.safeParse(isBinary ? undefined : readText(data));
+  if (asked.success) return asked.data;
+  const field = asked.error.issues[0]?.path.join(".").slice(0, 64) ?? "";
+  throw new PlatformError("invalid", `could not read which file to store${field === "" ? "" : `: ${field}`}`);
+}
+
+interface Line {
+  readonly inbox: SocketInbox;
+  readonly signal: AbortSignal;
+  readonly send: (notice: UploadNotice) => void;
+}
+
+/** The path of the stored file. */
+async function store(files: HostFiles, ask: UploadAsk, { inbox, signal, send }: Line): Promise<string> {
+  const place = await uploadPlace(files, ask);
+  const file = await IncomingFile.open(files.client, place);
+  try {
+    send({ type: "ready" });
+    await receiveFile(file, { inbox, signal, size: ask.size, written: (bytes) => send({ type: "written", bytes }) });
+    await file.store();
+  } catch (thrown) {
+    await within(dropMs, file.drop());
+    throw thrown;
+  }
+  return place.target.toString("utf8");
+}
+
+/** Waits no longer than this, and for nothing but the end. */
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work.catch(() => {}), limit]);
+  clearTimeout(timer);
+}

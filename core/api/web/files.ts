@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { loginText } from "../../resources/metadata.ts";
+import type { TerminalNotice } from "./terminal.ts";
+
+/*
+ * Files of a host in the browser. Downloads are `GET /webapi/v1/files/content`. Uploads are the WebSocket `/webapi/v1/files/upload`: binary messages are
+ * the file's bytes, text messages are JSON:
+ *
+ *     browser                    proxy
+ *     {"token": …}         ->                         within 4 s
+ *     {"folder": …}        ->
+ *                          <-    {"type": "ready"}
+ *     bytes                <->   {"type": "written", "bytes": …}
+ *                          <-    {"type": "stored", "path": …}, or {"type": "error", …}; then it closes
+ *
+ * Without `stored` the file has its name only if the connection was lost after the last byte; before that, never.
+ */
+
+const place = { node: z.string().min(1).max(255), login: loginText };
+/** A path on a host. Relative paths begin in the home folder, `~` is it. */
+const path = z.string().max(4096);
+
+/** A file to read. */
+export const fileQuerySchema = z.strictObject({ ...place, path: path.min(1) });
+
+/** A file as it is now. `path`: absolute, without links. */
+export const fileFactsSchema = z.object({ path: z.string(), size: z.number().int().min(0) });
+export type FileFacts = z.infer<typeof fileFactsSchema>;
+
+/** A file to store as `name` in `folder` (empty: the home folder). An existing one of this name is refused unless `replace` is set. */
+export const uploadAskSchema = z.strictObject({
+  ...place,
+  folder: path,
+  name: z.string().min(1).max(255),
+  size: z.int().min(0),
+  replace: z.boolean(),
+});
+export type UploadAsk = z.infer<typeof uploadAskSchema>;
+
+/** Most bytes that a browser sends beyond those of the last `written`. */
+export const uploadWindow = 1_048_576;
+
+export type UploadNotice =
+  | { readonly type: "ready" }
+  /** Bytes on the host so far. */
+  | { readonly type: "written"; readonly bytes: number }
+  | { readonly type: "stored"; readonly path: string }
+  | Extract<TerminalNotice, { type: "error" }>;
