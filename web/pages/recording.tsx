@@ -45,7 +45,7 @@ function Subject({ of: { user, started, state } }: { readonly of: Recording }) {
 function Player({ index, ended }: TerminalPlayerFacts) {
   const { format = "asciicast", sid } = index.recording;
   if (format === "asciicast") return <TerminalPlayerView index={index} ended={ended} />;
-  if (format === "statements" || format === "requests") return <RecordList sid={sid} of={format} />;
+  if (format === "statements" || format === "requests") return <RecordList sid={sid} of={format} ended={ended} />;
   return (
     <Empty title={`This version has no player for recordings of format ${format}`}>
       <CommandLine line={`tsh play ${sid}`} />
