@@ -6,8 +6,10 @@ import type { TestCluster } from "./open-cluster.ts";
 
 export interface RecordedSession {
   readonly user: string;
-  /** Each is a part of whole lines. */
-  readonly texts: readonly string[];
+  /** Each is a part of whole lines; or the file itself. */
+  readonly texts: readonly string[] | Buffer;
+  /** Left out: any. */
+  readonly sid?: string;
   /** Left out: of a terminal. */
   readonly format?: "statements" | "requests";
   readonly isRunning?: boolean;
@@ -21,15 +23,15 @@ const callBytes = 512 * 1024;
 /** A recording that a new host has sent. Returns the id of its session. */
 export async function recordSession(
   cluster: TestCluster,
-  { user, texts, format, isRunning = false, seconds = 60 }: RecordedSession,
+  { user, texts, sid = randomUUID(), format, isRunning = false, seconds = 60 }: RecordedSession,
 ): Promise<string> {
   const host = await joinTestHost(cluster, "web-1");
   const credentials = { certificate: host.tlsCertificate, privateKey: host.tlsPrivateKey };
   using connection = openAuthClient({ open: cluster.open, ca: cluster.hostCaPem, credentials });
   const started = new Date(Date.now() - seconds * 1000);
   const service = format === undefined ? { login: "root" } : { kind: format === "statements" ? "db" : "app", resource: "orders", format };
-  const facts = { sid: randomUUID(), server_id: host.hostId, server_name: "web-1", user, ...service, started: started.toISOString() };
-  const file = memberFile(texts);
+  const facts = { sid, server_id: host.hostId, server_name: "web-1", user, ...service, started: started.toISOString() };
+  const file = Buffer.isBuffer(texts) ? texts : memberFile(texts);
   const ended = new Date(started.getTime() + seconds * 1000).toISOString();
   for (let offset = 0; offset < file.length; offset += callBytes) {
     const isLast = offset + callBytes >= file.length && !isRunning;

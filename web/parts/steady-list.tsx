@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Loaded } from "../api/load.ts";
 import { steadyRows } from "../lists/steady-rows.ts";
+import { countText } from "../text/size.ts";
 
 /** A list that is loaded again and again, and keeps its rows in their places while somebody is at them. */
 export interface SteadyList<Row> {
@@ -45,15 +46,11 @@ export function SteadyArea({ hold, children }: { hold(isHeld: boolean): void; re
   );
 }
 
-/** How many rows wait, and a button that shows them. */
-export function FreshRows({ of: { fresh, hold }, noun }: { readonly of: Pick<SteadyList<unknown>, "fresh" | "hold">; readonly noun: string }) {
+/** How many rows wait. */
+export function FreshRows({ of: { fresh }, noun }: { readonly of: Pick<SteadyList<unknown>, "fresh">; readonly noun: string }) {
   return (
-    <span class="fresh" role="status">
-      {fresh > 0 && (
-        <button type="button" class="link" onClick={() => hold(false)}>
-          Show {fresh} new {fresh === 1 ? noun : `${noun}s`}
-        </button>
-      )}
+    <span class="quiet fresh" role="status">
+      {fresh > 0 && `${countText(fresh, `new ${noun}`)}, shown when you leave the list`}
     </span>
   );
 }

@@ -8,10 +8,10 @@ export interface Keyframe extends KnownMoment {
   readonly state: ScreenState;
 }
 
-/** Characters between two keyframes at the beginning: less than a second's work of the terminal. */
-const firstStep = 4 * 1024 * 1024;
+/** Characters between two keyframes at the beginning: less than what a jump shows again. */
+const firstStep = 2 * 1024 * 1024;
 /** Bounds of all keyframes; where there would be more, they stand further apart. */
-const most = { count: 128, bytes: 32 * 1024 * 1024 } as const;
+const most = { count: 256, bytes: 32 * 1024 * 1024 } as const;
 
 /** Keyframes that were made while the output before them was shown, so that a jump there needs none of it. Their memory is bounded. */
 export class Keyframes {

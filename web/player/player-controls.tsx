@@ -3,61 +3,58 @@ import { lengthText } from "../text/time.ts";
 import { speeds } from "./pace.ts";
 import type { TerminalPlayer } from "./terminal-player.ts";
 
-/** Play and pause, the position, speed, idle time, the end of a session that goes on; below them what is to know about the picture. */
+/** Play and pause, the position, speed, idle time, the end of a session that goes on. */
 export function PlayerControls({ player }: { readonly player: TerminalPlayer }) {
   const id = useId();
   const { isPaused, position, length, speed, skipsIdle, isRunning, isFollowing } = player;
   const [at, all] = [lengthText(position.value * 1000), lengthText(length.value * 1000)];
   return (
-    <>
-      <div class="controls">
-        <button type="button" class="primary" onClick={() => player.setPaused(!isPaused.value)}>
-          {isPaused.value ? "Play" : "Pause"}
+    <div class="controls">
+      <button type="button" class="primary" onClick={() => player.setPaused(!isPaused.value)}>
+        {isPaused.value ? "Play" : "Pause"}
+      </button>
+      <input
+        class="position"
+        type="range"
+        min={0}
+        max={length.value}
+        step={0.1}
+        value={position.value}
+        aria-label="Position"
+        aria-valuetext={`${at} of ${all}`}
+        onInput={(event) => player.seek(event.currentTarget.valueAsNumber)}
+        onKeyDown={(event) => {
+          if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+          event.preventDefault();
+          player.press(event.key === "ArrowLeft" ? "back" : "forward");
+        }}
+      />
+      <span class="clock">
+        {at} / {all}
+      </span>
+      <label for={`${id}-speed`}>Speed</label>
+      <select id={`${id}-speed`} value={String(speed.value)} onChange={(event) => (speed.value = Number(event.currentTarget.value))}>
+        {speeds.map((one) => (
+          <option key={one} value={String(one)}>
+            {one}×
+          </option>
+        ))}
+      </select>
+      <label class="check">
+        <input type="checkbox" checked={skipsIdle.value} onChange={(event) => (skipsIdle.value = event.currentTarget.checked)} />
+        Skip idle time
+      </label>
+      {isRunning.value && (
+        <button type="button" aria-pressed={isFollowing.value} onClick={() => (isFollowing.value ? player.setPaused(true) : player.follow())}>
+          Follow
         </button>
-        <input
-          class="position"
-          type="range"
-          min={0}
-          max={length.value}
-          step={0.1}
-          value={position.value}
-          aria-label="Position"
-          aria-valuetext={`${at} of ${all}`}
-          onInput={(event) => player.seek(event.currentTarget.valueAsNumber)}
-          onKeyDown={(event) => {
-            if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-            event.preventDefault();
-            player.press(event.key === "ArrowLeft" ? "back" : "forward");
-          }}
-        />
-        <span class="clock">
-          {at} / {all}
-        </span>
-        <label for={`${id}-speed`}>Speed</label>
-        <select id={`${id}-speed`} value={String(speed.value)} onChange={(event) => (speed.value = Number(event.currentTarget.value))}>
-          {speeds.map((one) => (
-            <option key={one} value={String(one)}>
-              {one}×
-            </option>
-          ))}
-        </select>
-        <label class="check">
-          <input type="checkbox" checked={skipsIdle.value} onChange={(event) => (skipsIdle.value = event.currentTarget.checked)} />
-          Skip idle time
-        </label>
-        {isRunning.value && (
-          <button type="button" aria-pressed={isFollowing.value} onClick={() => (isFollowing.value ? player.setPaused(true) : player.follow())}>
-            Follow
-          </button>
-        )}
-      </div>
-      <PictureNotes player={player} />
-    </>
+      )}
+    </div>
   );
 }
 
-/** What is to know about the picture. Its line is always there, so that nothing below it moves. */
-function PictureNotes({ player }: { readonly player: TerminalPlayer }) {
+/** What is to know about the picture. */
+export function PictureNotes({ player }: { readonly player: TerminalPlayer }) {
   const { state, isPartial, isDamaged, isFollowing, progress, position } = player;
   const { value: done } = progress;
   const notes = [

@@ -1,6 +1,8 @@
-import { inflateMember } from "./inflate-member.ts";
 import { MemberSplitter } from "./member-splitter.ts";
 import type { RecordingSource } from "./recording-source.ts";
+
+/** Longest text of a member, bytes. */
+const maxText = 1024 * 1024;
 
 /** Lines that stand together in a recording. */
 export interface Lines {
@@ -37,4 +39,25 @@ export async function* readLines(source: Pick<RecordingSource, "read">, { from, 
       isDamaged = false;
     }
   }
+}
+
+/** Text of a member; undefined for one that is damaged, or longer than any that is written. */
+async function inflateMember(member: Uint8Array<ArrayBuffer>): Promise<string | undefined> {
+  const reader = new Blob([member]).stream().pipeThrough(new DecompressionStream("gzip")).getReader();
+  const decoder = new TextDecoder();
+  const parts: string[] = [];
+  let length = 0;
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      length += part.value.length;
+      if (length > maxText) {
+        await reader.cancel();
+        return undefined;
+      }
+      parts.push(decoder.decode(part.value, { stream: true }));
+    }
+  } catch {
+    return undefined;
+  }
+  return parts.join("") + decoder.decode();
 }

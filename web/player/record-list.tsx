@@ -15,11 +15,13 @@ import { type RecordRow, RequestRows, StatementRows } from "./statement-rows.ts"
 export interface RecordListFacts {
   readonly sid: string;
   readonly of: "statements" | "requests";
+  /** Called when a session that went on has ended. */
+  ended(): void;
 }
 
 /** What a session did, as a list: statements with their results, or requests with their answers. */
-export function RecordList({ sid, of }: RecordListFacts) {
-  const { rows, error } = useRows({ sid, of });
+export function RecordList({ sid, of, ended }: RecordListFacts) {
+  const { rows, error } = useRows({ sid, of, ended });
   const [search, setSearch] = useState("");
   const [shown, show] = useState<RecordRow>();
   const searchable = useMemo(() => makeSearchable(rows.rows, ({ text, answer }) => `${text} ${answer}`), [rows]);
@@ -57,7 +59,7 @@ export function RecordList({ sid, of }: RecordListFacts) {
 }
 
 /** The rows as far as they are read. */
-function useRows({ sid, of }: RecordListFacts): { readonly rows: Rows; readonly error: unknown } {
+function useRows({ sid, of, ended }: RecordListFacts): { readonly rows: Rows; readonly error: unknown } {
   const [rows, setRows] = useState<Rows>({ rows: [], isDone: false, isRunning: false, isDamaged: false, isFull: false });
   const [error, setError] = useState<unknown>();
   useEffect(() => {
@@ -65,7 +67,12 @@ function useRows({ sid, of }: RecordListFacts): { readonly rows: Rows; readonly 
     const run = async (): Promise<void> => {
       const source = new RecordingSource((ask) => loadPart(sid, ask));
       const reader = of === "statements" ? new StatementRows() : new RequestRows();
-      for await (const some of readRows(source, { reader, signal: stop.signal })) setRows(some);
+      let wasRunning = false;
+      for await (const some of readRows(source, { reader, signal: stop.signal })) {
+        setRows(some);
+        if (wasRunning && !some.isRunning) ended();
+        wasRunning = some.isDone && some.isRunning;
+      }
     };
     run().catch((thrown: unknown) => stop.signal.aborted || setError(thrown));
     return () => stop.abort();
@@ -74,10 +81,9 @@ function useRows({ sid, of }: RecordListFacts): { readonly rows: Rows; readonly 
 }
 
 /** What is to know about the list. */
-function Notes({ rows: { rows, isDone, isRunning, isDamaged, isFull }, noun }: { readonly rows: Rows; readonly noun: string }) {
+function Notes({ rows: { rows, isDone, isDamaged, isFull }, noun }: { readonly rows: Rows; readonly noun: string }) {
   const notes = [
     ...(isDone ? [] : ["Loading…"]),
-    ...(isDone && isRunning && !isFull ? [`The session goes on; each ${noun} appears here as it is recorded.`] : []),
     ...(isDamaged ? ["The recording is damaged: the intact parts are shown."] : []),
     ...(isFull ? [`Only the first ${countText(rows.length, noun)} are shown; tsh play shows all.`] : []),
   ];

@@ -8,7 +8,7 @@ import { openTerminal } from "../terminal-view/open-terminal.ts";
 import { isForScreenReaders, keepForScreenReaders } from "../terminal-view/screen-reader.ts";
 import { loadPart } from "./load-part.ts";
 import { keyOf } from "./pace.ts";
-import { PlayerControls } from "./player-controls.tsx";
+import { PictureNotes, PlayerControls } from "./player-controls.tsx";
 import { RecordingSource } from "./recording-source.ts";
 import { Screen } from "./screen.ts";
 import { TerminalPlayer } from "./terminal-player.ts";
@@ -109,15 +109,16 @@ function BelowScreen({ opened: { player, source, terminal } }: { readonly opened
   return (
     <>
       <div class="below-screen">
-        <p class="quiet">
-          <kbd>Space</kbd> pauses, <kbd>←</kbd> <kbd>→</kbd> go by 10 s, <kbd>↑</kbd> <kbd>↓</kbd> change the speed, <kbd>Home</kbd> <kbd>End</kbd> go
-          to either end, <kbd>Page Up</kbd> <kbd>Page Down</kbd> scroll.
-        </p>
+        <PictureNotes player={player} />
         <label class="check">
           <input type="checkbox" checked={isOn} onChange={({ currentTarget }) => change(currentTarget.checked)} />
           Screen reader mode
         </label>
       </div>
+      <p class="quiet keys">
+        <kbd>Space</kbd> pauses, <kbd>←</kbd> <kbd>→</kbd> go by 10 s, <kbd>↑</kbd> <kbd>↓</kbd> change the speed, <kbd>Home</kbd> <kbd>End</kbd> go
+        to either end, <kbd>Page Up</kbd> <kbd>Page Down</kbd> scroll.
+      </p>
       <TextFinder source={source} seek={(time) => player.seek(time)} />
     </>
   );

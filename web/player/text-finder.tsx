@@ -2,8 +2,8 @@ import { useEffect, useState } from "preact/hooks";
 import { notifyError } from "../parts/notice.tsx";
 import { SearchField } from "../parts/search-field.tsx";
 import { lengthText } from "../text/time.ts";
-import { findText, maxHits, type Search } from "./find-text.ts";
 import type { RecordingSource } from "./recording-source.ts";
+import { findText, maxHits, type Search } from "./text-search.ts";
 
 /** Time after the last key until a search begins, ms. */
 const typingMs = 300;

@@ -11,6 +11,11 @@ const usualOptions: ITerminalOptions = {
   linkHandler: { activate: () => {}, allowNonHttpProtocols: false },
 };
 
+/** Loads the code of terminals, so that the first one opens sooner. */
+export async function preloadTerminal(): Promise<void> {
+  await import("@xterm/xterm");
+}
+
 /** A terminal in this element. Its code is loaded with the first one. */
 export async function openTerminal(element: HTMLElement, options: ITerminalOptions = {}): Promise<Terminal> {
   const { Terminal: Xterm } = await import("@xterm/xterm");
