@@ -133,7 +133,7 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("button", { name: "Remove lost-laptop-of-ann" }).click();
     await page.getByRole("button", { name: "Remove", exact: true }).click();
-    await page.getByText("There are not any locks yet").waitFor();
+    await page.getByText("No locks yet").waitFor();
     expect((await cluster.events("lock.deleted")).map(({ user }) => user)).toEqual(["boss"]);
   });
 

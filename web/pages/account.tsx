@@ -52,10 +52,7 @@ export function Account() {
         <p class="buttons">
           <PasswordButton user={user} changed={() => setTurn((before) => before + 1)} />
         </p>
-        <p>
-          Password or authenticator lost? An administrator makes a reset link for you, which sets a new password and a new authenticator. Nobody else
-          sees them.
-        </p>
+        <p>Lost your password or your authenticator? Ask an administrator for a reset link: with it you set new ones, which nobody else sees.</p>
       </section>
       {isAsked && (
         <AskFirst

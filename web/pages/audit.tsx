@@ -6,12 +6,11 @@ import { Dialog } from "../parts/dialog.tsx";
 import { ListPage } from "../parts/list-page.tsx";
 import { notifyError } from "../parts/notice.tsx";
 import { Empty } from "../parts/page.tsx";
-import { saveFile } from "../parts/save-file.ts";
 import type { Column } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
 import { place } from "../router/location.ts";
-import { dayBegin } from "../text/day.ts";
 import { type AuditRecord, eventDetails, eventField, eventsCsv, shortActor } from "../text/event-text.ts";
+import { dayBegin } from "../text/time.ts";
 import { AuditFilter } from "./audit-filter.tsx";
 
 /** Number of events shown at first. */
@@ -81,6 +80,17 @@ export function Audit() {
   );
 }
 
+/** Offers a text as a file to save. */
+function saveFile(name: string, type: string, text: string): void {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  // The browser has taken it up by then.
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}
+
 /** The list of before while it has the same length: what is drawn from it need not be made again. */
 function useSame(all: readonly AuditRecord[] | undefined): readonly AuditRecord[] | undefined {
   const before = useRef(all);
@@ -94,6 +104,7 @@ function columnsOf(show: (event: AuditRecord) => void): readonly Column<AuditRec
     {
       id: "event",
       title: "Event",
+      share: 3,
       by: (event) => eventField(event, "event"),
       cell: (event) => (
         <button type="button" class={event.success === false ? "link bad" : "link"} onClick={() => show(event)}>

@@ -54,7 +54,7 @@ export function Documents({ of }: { readonly of: KindFacts }) {
             )}
           </>
         }
-        empty={<Empty title={`There are not any ${noun}s yet`}>{empty}</Empty>}
+        empty={<Empty title={`No ${noun}s yet`}>{empty}</Empty>}
       />
       {open === "new" && <DocumentEditor kind={kind} noun={noun} example={example} beside={beside} close={close} saved={saved} />}
       {typeof open === "object" && "edit" in open && (

@@ -144,8 +144,10 @@ function NoHosts() {
       </Empty>
     );
   return (
-    <Empty title="There is not a host that you may reach">
-      <p>An administrator gives access with a role: its node_labels must match the labels of the hosts.</p>
+    <Empty title="You do not have access to any host yet">
+      <p>
+        An administrator gives access with a role: its <code>node_labels</code> must match the labels of the hosts.
+      </p>
     </Empty>
   );
 }

@@ -50,7 +50,7 @@ function InviteDialog({ user, close }: { readonly user: string; readonly close: 
       ) : (
         <>
           <p>
-            Send it to {user} over a way that nobody else reads. It works once, until <TimeText at={made.expires} />.
+            Send it to {user} privately: it works once for anybody who has it, until <TimeText at={made.expires} />.
           </p>
           <CommandLine line={made.url} />
         </>

@@ -64,7 +64,7 @@ export function LoginPage() {
     <main class="alone">
       <h1>Log in</h1>
       <Login />
-      <p class="quiet">No account yet? An administrator of this cluster makes an invite link for you. Password lost? The same.</p>
+      <p class="quiet">No account yet, or lost your password? Ask an administrator of this cluster for a link.</p>
     </main>
   );
 }

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { CallError, call } from "../api/request.ts";
 import { can } from "../api/session.ts";
 import { notifyError } from "../parts/notice.tsx";
-import { DocumentEditor } from "./document-editor.tsx";
+import { DocumentEditor, type DocumentEditorFacts } from "./document-editor.tsx";
 
 export interface OnlyDocumentFacts {
   readonly kind: string;
@@ -11,11 +11,13 @@ export interface OnlyDocumentFacts {
   readonly title: string;
   /** YAML that a new one begins with. */
   readonly example: string;
+  /** Shown beside the text. */
+  readonly beside?: DocumentEditorFacts["beside"];
   readonly saved: () => void;
 }
 
 /** A button that opens the only document of a kind in the editor, or a new one while there is none. */
-export function OnlyDocument({ kind, name, title, example, saved }: OnlyDocumentFacts) {
+export function OnlyDocument({ kind, name, title, example, beside, saved }: OnlyDocumentFacts) {
   const [open, setOpen] = useState<"stored" | "new">();
   if (!can(kind, "read")) return null;
   const look = async (): Promise<void> => {
@@ -39,7 +41,15 @@ export function OnlyDocument({ kind, name, title, example, saved }: OnlyDocument
         {title}…
       </button>
       {open !== undefined && (
-        <DocumentEditor kind={kind} noun={title.toLowerCase()} {...(open === "stored" && { name })} example={example} close={close} saved={done} />
+        <DocumentEditor
+          kind={kind}
+          noun={title.toLowerCase()}
+          {...(open === "stored" && { name })}
+          example={example}
+          beside={beside}
+          close={close}
+          saved={done}
+        />
       )}
     </>
   );

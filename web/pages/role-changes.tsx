@@ -11,7 +11,7 @@ export function RoleChanges({ preview: { users, resources, is_partial: isPartial
       <p class="quiet">
         {users === 0
           ? "Nobody has this role yet. Name users above to see what they would get."
-          : `${countText(users, "user")} compared at ${countText(resources, "resource")}, locks aside.`}
+          : `Compares ${countText(users, "user")} at ${countText(resources, "resource")}. Locks are not considered.`}
         {isPartial && " There are more, which are not compared or shown here."}
       </p>
       {users > 0 && changes.length === 0 && <p>Nobody gains or loses anything.</p>}

@@ -95,7 +95,7 @@ const fields: readonly Field[] = [
 function Fields({ role, edit }: { readonly role: Role; readonly edit: (role: Role) => void }) {
   return (
     <fieldset disabled={!can("role", "update") && !can("role", "create")}>
-      <legend class="quiet">One entry on a line; all else is in the text.</legend>
+      <legend class="quiet">One entry per line. Everything else is in the text.</legend>
       {fields.map(({ label, side, placeholder, of }) => {
         const conditions: Conditions = role.spec[side] ?? {};
         const value = "names" in of ? (conditions[of.names] ?? []).join("\n") : labelLines(conditions[of.labels]);

@@ -12,6 +12,7 @@ import { place, setQuery } from "../router/location.ts";
 import { ChannelCard } from "./channel-card.tsx";
 import { OnlyDocument } from "./only-document.tsx";
 import { VersionPicture } from "./version-picture.tsx";
+import { WindowPreviewList } from "./window-preview.tsx";
 import { Windows } from "./windows.tsx";
 
 const refreshMs = 15_000;
@@ -40,6 +41,7 @@ function Settings({ saved }: { readonly saved: () => void }) {
         example={
           "kind: cluster_maintenance_config\nversion: v1\nmetadata:\n  name: cluster-maintenance-config\nspec:\n  agent_upgrades:\n    utc_start_hour: 3\n    weekdays: [Tue, Thu]\n"
         }
+        beside={WindowPreviewList}
         saved={saved}
       />
       <OnlyDocument
@@ -65,7 +67,7 @@ function PlanFor({ version }: { readonly version: string }) {
       }}
     >
       <label class="field wide">
-        As if this version were wanted
+        Show the plan for another version
         <input name="version" defaultValue={version} placeholder="1.2.3" maxLength={64} spellcheck={false} />
       </label>
       <button type="submit">Plan</button>
@@ -88,17 +90,23 @@ function Plan({ plan, reload }: { readonly plan: UpgradePlan; readonly reload: (
         </p>
       ))}
       {hosts.length > 0 && <VersionPicture versions={hosts.map(({ current }) => current)} />}
-      {window === undefined ? (
-        <p>There is not a maintenance window: hosts take critical versions only.</p>
-      ) : (
-        <Windows windows={windows} freezes={freezes} />
+      {channels.length === 0 && (
+        <Empty title="No channel names a version">
+          <p>
+            Set one under <code>automatic_upgrades_channels</code> in the configuration of a proxy.
+          </p>
+        </Empty>
       )}
-      {channels.length === 0 && <Empty title="No channel names a version" />}
       <div class="cards">
         {channels.map((channel) => (
           <ChannelCard key={channel.channel} channel={channel} mayChange={plan.staged && can("upgrade_rollout", "update")} reload={reload} />
         ))}
       </div>
+      {window === undefined ? (
+        <p>No maintenance window is set: hosts install only critical versions.</p>
+      ) : (
+        <Windows windows={windows} freezes={freezes} />
+      )}
       {hosts.length > 0 && <HostPlans hosts={hosts} />}
     </>
   );

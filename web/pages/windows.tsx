@@ -13,8 +13,7 @@ const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** The next maintenance windows in the reader's zone, in UTC and in one more zone, which is in the address; and the freezes that are not over. */
 export function Windows({ windows, freezes }: { readonly windows: readonly Window[]; readonly freezes: readonly Freeze[] }) {
-  const wanted = place.value.query.get("zone") ?? "";
-  const zone = zones.includes(wanted) ? wanted : undefined;
+  const zone = chosenZone();
   return (
     <section>
       <h2>Maintenance windows</h2>
@@ -31,13 +30,7 @@ export function Windows({ windows, freezes }: { readonly windows: readonly Windo
           </select>
         </label>
       </div>
-      <Table
-        caption="The next maintenance windows"
-        columns={columnsOf(zone)}
-        rows={windows}
-        keyOf={({ start }) => start}
-        order={{ id: "own", down: false }}
-      />
+      <WindowTable windows={windows} />
       {freezes.length > 0 && (
         <ul>
           {freezes.map(({ from, until, reason }) => (
@@ -52,7 +45,29 @@ export function Windows({ windows, freezes }: { readonly windows: readonly Windo
   );
 }
 
-function columnsOf(zone: string | undefined): readonly Column<Window>[] {
+/** The zone in the page's address; undefined: none. */
+function chosenZone(): string | undefined {
+  const wanted = place.value.query.get("zone") ?? "";
+  return zones.includes(wanted) ? wanted : undefined;
+}
+
+/** Windows in the zones that the reader has chosen. */
+export function WindowTable({ windows }: { readonly windows: readonly Window[] }) {
+  return (
+    <Table
+      caption="The next maintenance windows"
+      columns={columnsOf(
+        chosenZone(),
+        windows.some(({ frozen }) => frozen !== undefined),
+      )}
+      rows={windows}
+      keyOf={({ start }) => start}
+      order={{ id: "own", down: false }}
+    />
+  );
+}
+
+function columnsOf(zone: string | undefined, hasFreeze: boolean): readonly Column<Window>[] {
   const inZone = (id: string, name: string | undefined, title: string, wide = false): Column<Window> => ({
     id,
     title,
@@ -65,12 +80,14 @@ function columnsOf(zone: string | undefined): readonly Column<Window>[] {
     inZone("own", undefined, `Your zone (${ownZone})`),
     ...(zone === undefined ? [] : [inZone("zone", zone, zone)]),
     ...(ownZone === "UTC" ? [] : [inZone("utc", "UTC", "UTC", true)]),
-    {
-      id: "freeze",
-      title: "Freeze",
-      wide: true,
-      share: 2,
-      cell: ({ frozen }) => frozen !== undefined && <StateText tone="warn">{frozen}</StateText>,
-    },
+    ...(hasFreeze ? [freeze] : []),
   ];
 }
+
+const freeze: Column<Window> = {
+  id: "freeze",
+  title: "Freeze",
+  wide: true,
+  share: 2,
+  cell: ({ frozen }) => frozen !== undefined && <StateText tone="warn">{frozen}</StateText>,
+};

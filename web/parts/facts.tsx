@@ -1,7 +1,9 @@
 import type { ComponentChildren } from "preact";
 
+export type NamedFact = readonly [name: string, value: ComponentChildren];
+
 /** Names and values; one whose value is undefined is left out. */
-export function Facts({ of }: { readonly of: readonly (readonly [name: string, value: ComponentChildren])[] }) {
+export function Facts({ of }: { readonly of: readonly NamedFact[] }) {
   return (
     <dl class="facts">
       {of

@@ -58,7 +58,7 @@ function countOf({ found, all, noun }: { readonly found: number; readonly all: n
 
 function NothingFound({ noun, search }: { readonly noun: string; readonly search: string }) {
   return (
-    <Empty title={`No ${noun} has all of: ${search}`}>
+    <Empty title={`No ${noun} matches “${search}”`}>
       <button type="button" onClick={() => setQuery("search", "")}>
         Show all
       </button>

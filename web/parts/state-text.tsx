@@ -7,7 +7,7 @@ export function StateText({ tone, children }: { readonly tone: Tone; readonly ch
   return (
     <span class={`state ${tone}`}>
       <span class="dot" aria-hidden="true" />
-      {children}
+      <span>{children}</span>
     </span>
   );
 }

@@ -4,6 +4,8 @@ import type { ITerminalOptions, Terminal } from "@xterm/xterm";
 const usualOptions: ITerminalOptions = {
   fontFamily: 'ui-monospace, "Cascadia Mono", "DejaVu Sans Mono", monospace',
   fontSize: 14,
+  // At 1, the lower parts of letters and underscores are cut off.
+  lineHeight: 1.15,
   scrollback: 5_000,
   allowProposedApi: false,
   theme: { background: "#14171c", foreground: "#e7eaef" },

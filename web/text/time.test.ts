@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { lengthText, localTime, readTime, relativeTime, shortTime, spanText, utcTime } from "./time.ts";
+import { dayBegin, lengthText, localTime, readTime, relativeTime, shortTime, spanText, utcTime } from "./time.ts";
 
 const now = new Date("2026-11-23T13:05:09.500Z");
 const before = (seconds: number): Date => new Date(now.getTime() - seconds * 1000);
@@ -52,4 +52,13 @@ test.for([
 test("a text that is not a time is none", () => {
   expect(readTime("2026-11-23T13:05:09Z")).toEqual(new Date("2026-11-23T13:05:09Z"));
   expect([readTime("yesterday"), readTime(undefined), readTime("")]).toEqual([undefined, undefined, undefined]);
+});
+
+test("a day begins at midnight of the reader's zone, and ends where the next one begins", () => {
+  expect(dayBegin("2026-12-31")).toBe(new Date(2026, 11, 31).toISOString());
+  expect(dayBegin("2026-12-31", 1)).toBe(new Date(2027, 0, 1).toISOString());
+});
+
+test.for([null, "", "yesterday", "2026-1-1", "2026-11-23T00:00:00Z"])("%j is not a day", (text) => {
+  expect(dayBegin(text)).toBe("");
 });

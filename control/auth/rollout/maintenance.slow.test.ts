@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { type Maintenance, maintenanceSchema, weekdayNumber } from "../../../core/resources/maintenance.ts";
+import { nextWindows } from "../../../core/resources/maintenance-windows.ts";
 import { parseSchedule } from "../../../core/versions/upgrade-schedule.ts";
 import { addUser, loggedIn, openTestAuth } from "../../../test/inside/open-auth.ts";
 import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
-import { nextWindows } from "./maintenance.ts";
 
 describe("the next windows", () => {
   const config = (hour: number, weekdays?: readonly string[]): Maintenance =>

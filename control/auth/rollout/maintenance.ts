@@ -1,6 +1,7 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type Maintenance, maintenanceName, maintenanceSchema, weekdayNumber } from "../../../core/resources/maintenance.ts";
-import { encodeSchedule, type UpgradeWindow } from "../../../core/versions/upgrade-schedule.ts";
+import { type Maintenance, maintenanceName, maintenanceSchema } from "../../../core/resources/maintenance.ts";
+import { nextWindows } from "../../../core/resources/maintenance-windows.ts";
+import { encodeSchedule } from "../../../core/versions/upgrade-schedule.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { AuditLog } from "../audit/audit-log.ts";
 import { type Actor, documentKey, fromEntry, named, type PutMode, toPut } from "../document.ts";
@@ -67,26 +68,4 @@ export async function exportWindows({ storage, now }: { readonly storage: Storag
   const kube = { windows: windows.map(({ start, stop }) => ({ start: rfc3339(start), stop: rfc3339(stop) })) };
   const revision = config.metadata.revision ?? "";
   return { configured: true, systemdSchedule: encodeSchedule(windows), kubeSchedule: JSON.stringify(kube), revision };
-}
-
-const hour = 3_600;
-const day = 24 * hour;
-/** Maximum distance from the start of the first window to the start of the last one, s: a fortnight, so that one day a week gives three windows. */
-const reach = 14 * day;
-
-/**
- * The current or next maintenance window and all that start within two weeks of it. An hour each, in order.
- * The result changes only when the first window has ended. Pure; UTC has no daylight saving.
- */
-export function nextWindows(config: Maintenance, now: Date): readonly UpgradeWindow[] {
-  const { utc_start_hour: startHour, weekdays } = config.spec.agent_upgrades;
-  const allowed = weekdays === undefined ? undefined : new Set(weekdays.map(weekdayNumber));
-  const seconds = now.getTime() / 1000;
-  const midnight = Math.floor(seconds / day) * day;
-  const windows: UpgradeWindow[] = [];
-  for (let start = midnight + startHour * hour; windows[0] === undefined || start <= windows[0].start + reach; start += day) {
-    const fits = allowed === undefined || allowed.has(new Date(start * 1000).getUTCDay());
-    if (fits && start + hour > seconds) windows.push({ start, stop: start + hour });
-  }
-  return windows;
 }

@@ -1,3 +1,4 @@
+import { shownWindows } from "../../../core/resources/maintenance-windows.ts";
 import type { ChannelPlan, GroupPlan, HostPlan, UpgradePlan } from "../../../core/resources/upgrade-plan.ts";
 import { freezeAt, freezesAfter, type UpgradeRollout } from "../../../core/resources/upgrade-rollout.ts";
 import { findHold } from "./find-target.ts";
@@ -36,7 +37,7 @@ export function makePlan({ channels, spec, window, now, brief, warnings }: PlanF
     at: time(now),
     staged: spec !== undefined,
     ...(next !== undefined && { window: { start: time(next.start), stop: time(next.stop) } }),
-    ...(!brief && next !== undefined && { windows: comingWindows({ spec, window, now }) }),
+    ...(!brief && next !== undefined && { windows: shownWindows({ window, freezes: spec?.freezes ?? [], now }) }),
     ...(freezes.length > 0 && {
       freezes: freezes.map(({ from, until, reason }) => ({ from: time(from), until: time(until), ...(reason !== undefined && { reason }) })),
     }),
@@ -44,22 +45,6 @@ export function makePlan({ channels, spec, window, now, brief, warnings }: PlanF
     ...(warnings.length > 0 && { warnings: [...warnings] }),
     ...(hosts !== undefined && { hosts }),
   };
-}
-
-/** Number of windows that a plan names. */
-const windowsShown = 7;
-
-/** The next windows; one that begins in a freeze says why nothing happens in it. */
-function comingWindows({ spec, window, now }: Pick<PlanFacts, "spec" | "window" | "now">): NonNullable<UpgradePlan["windows"]> {
-  const windows: NonNullable<UpgradePlan["windows"]> = [];
-  let found = window(now);
-  while (found !== undefined && windows.length < windowsShown) {
-    const { start, stop } = found;
-    const freeze = freezeAt(spec?.freezes ?? [], Math.max(start, now));
-    windows.push({ start: time(start), stop: time(stop), ...(freeze !== undefined && { frozen: freeze.reason ?? "frozen" }) });
-    found = window(stop);
-  }
-  return windows;
 }
 
 function planHosts(

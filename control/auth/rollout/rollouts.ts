@@ -2,6 +2,7 @@ import { errorText, PlatformError } from "../../../core/errors/platform-error.ts
 import type { Log } from "../../../core/log/log.ts";
 import type { ChannelAnswer } from "../../../core/resources/channel-report.ts";
 import type { Maintenance } from "../../../core/resources/maintenance.ts";
+import { windowAfter } from "../../../core/resources/maintenance-windows.ts";
 import type { Node } from "../../../core/resources/node.ts";
 import type { UpgradePlan } from "../../../core/resources/upgrade-plan.ts";
 import type { UpgradeRollout } from "../../../core/resources/upgrade-rollout.ts";
@@ -12,7 +13,7 @@ import type { Actor } from "../document.ts";
 import type { LiveChannels } from "../inventory/live-channels.ts";
 import { auditOf, changeRollouts, type RolloutAction } from "./change-rollout.ts";
 import { findTarget, type TargetAnswer } from "./find-target.ts";
-import { findMaintenance, nextWindows } from "./maintenance.ts";
+import { findMaintenance } from "./maintenance.ts";
 import { type ChannelNow, makePlan } from "./make-plan.ts";
 import { nextRollout, type RolloutEvent } from "./next-rollout.ts";
 import { type RolloutHost, toRolloutHost, withoutV } from "./rollout-host.ts";
@@ -225,8 +226,7 @@ export class Rollouts {
   }
 
   #window(after: number): { readonly start: number; readonly stop: number } | undefined {
-    const [first] = this.#maintenance === undefined ? [] : nextWindows(this.#maintenance, new Date(after));
-    return first === undefined ? undefined : { start: first.start * 1000, stop: first.stop * 1000 };
+    return this.#maintenance === undefined ? undefined : windowAfter(this.#maintenance, after);
   }
 
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {

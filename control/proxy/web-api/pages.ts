@@ -24,12 +24,12 @@ export function homePage({ clusterName, proxy, caPins, version, servesPackages }
   return page(
     clusterName,
     `<h1>${escapeHtml(clusterName)}</h1>
-<p>This is the door of an access platform. You come in with a browser, or with the program <code>tsh</code>.</p>
+<p>Hosts, databases and applications are reached through here: with this browser, or with the program <code>tsh</code>.</p>
 <p><a href="/web">Log in with this browser</a></p>
 <h2>Log in with <code>tsh</code></h2>
 <pre>tsh login ${options}</pre>
 ${pins === "" ? "" : `<p class="quiet">If <code>tsh</code> does not trust the certificate of this page, add: <code class="secret">${pins}</code></p>`}
-<p>You have no account yet? Ask an administrator of ${escapeHtml(clusterName)} for an invite link.</p>
+<p>No account yet? Ask an administrator of ${escapeHtml(clusterName)} for an invite link.</p>
 <h2>Get <code>tsh</code></h2>
 ${
   servesPackages

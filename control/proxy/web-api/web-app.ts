@@ -36,6 +36,7 @@ import { recordingRoutes } from "./routes/recording-routes.ts";
 import { resourceRoutes } from "./routes/resource-routes.ts";
 import { rolePreviewRoute } from "./routes/role-preview-route.ts";
 import { scriptRoute } from "./script-route.ts";
+import { windowPreviewRoute } from "./routes/window-preview-route.ts";
 import { sessionRoutes } from "./session-routes.ts";
 import { fileRoutes } from "./terminal/file-routes.ts";
 import { terminalPath, terminalRoute } from "./terminal/terminal-route.ts";
@@ -139,6 +140,7 @@ function apiRoutes(api: Api, services: WebServices): void {
   enrolRoutes(api, services);
   accessRoute(api, services);
   rolePreviewRoute(api, services);
+  windowPreviewRoute(api, services);
 }
 
 /** By path: what takes requests to become WebSockets. */

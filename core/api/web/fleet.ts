@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { instanceSchema } from "../../resources/instance.ts";
+import { upgradePlanSchema } from "../../resources/upgrade-plan.ts";
 
 export const inventoryPageSchema = z.object({
   instances: z.array(
@@ -22,3 +23,10 @@ export const rolloutChangeSchema = z.strictObject({
   channel: z.string().max(128).optional(),
 });
 export type RolloutChange = z.infer<typeof rolloutChangeSchema>;
+
+/** A maintenance configuration that is not stored yet. */
+export const windowPreviewAskSchema = z.strictObject({ yaml: z.string().max(20_000) });
+
+/** The windows that it would give. */
+export const windowPreviewSchema = z.object({ windows: upgradePlanSchema.shape.windows.unwrap() });
+export type WindowPreview = z.infer<typeof windowPreviewSchema>;

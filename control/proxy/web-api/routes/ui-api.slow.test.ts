@@ -171,6 +171,50 @@ describe("the preview of a role", () => {
   });
 });
 
+describe("the preview of maintenance windows", () => {
+  const yaml =
+    "kind: cluster_maintenance_config\nversion: v1\nmetadata:\n  name: cluster-maintenance-config\nspec:\n  agent_upgrades:\n    utc_start_hour: 3\n    weekdays: [Tue]\n";
+  const preview = async (text: string) => await boss("/maintenance-preview", { method: "POST", body: { yaml: text } });
+
+  test("shows the windows that the plan would have, with freezes, and stores nothing", async () => {
+    const { body } = await preview(yaml);
+    const windows = body.windows as { start: string; stop: string }[];
+    expect(windows).toHaveLength(7);
+    for (const { start, stop } of windows) {
+      expect([new Date(start).getUTCDay(), new Date(start).getUTCHours(), Date.parse(stop) - Date.parse(start)]).toEqual([2, 3, 3_600_000]);
+    }
+    expect((await boss("/upgrades/plan")).body.windows).toBeUndefined();
+    const last = windows.at(-1)?.start ?? "";
+    const spec = { groups: [{ name: "all", labels: { "*": "*" } }], freezes: [{ from: last, to: last.replace("T03", "T04"), reason: "fair" }] };
+    await boss("/resources/upgrade_rollout", {
+      method: "POST",
+      body: { kind: "upgrade_rollout", version: "v1", metadata: { name: "default" }, spec },
+    });
+    const name = "cluster-maintenance-config";
+    const config = { kind: "cluster_maintenance_config", metadata: { name }, spec: { agent_upgrades: { utc_start_hour: 3, weekdays: ["Tue"] } } };
+    await cluster.admin.putResource({ json: JSON.stringify(config), overwrite: true });
+    await expect
+      .poll(async () => (await boss("/upgrades/plan")).body.windows)
+      .toEqual([...windows.slice(0, -1), { ...windows.at(-1), frozen: "fair" }]);
+    expect((await preview(yaml)).body.windows).toEqual((await boss("/upgrades/plan")).body.windows);
+    await cluster.admin.deleteResource({ kind: "upgrade_rollout", name: "default" });
+    await cluster.admin.deleteResource({ kind: "cluster_maintenance_config", name });
+    await expect.poll(async () => (await boss("/upgrades/plan")).body).toMatchObject({ staged: false });
+  });
+
+  test.for([
+    ["an hour that is not one", yaml.replace("hour: 3", "hour: 24")],
+    ["another kind", "kind: lock\nversion: v2\nmetadata: {name: a}\nspec: {target: {user: a}}\n"],
+    ["a text that is not YAML", "kind: ["],
+  ] as const)("of %s is refused", async ([, text]) => {
+    expect((await preview(text)).status).toBe(400);
+  });
+
+  test("needs the right to see the plan", async () => {
+    expect((await guest("/maintenance-preview", { method: "POST", body: { yaml } })).status).toBe(403);
+  });
+});
+
 test("a token comes with the lines that join a host, and its secret is not in the list", async () => {
   const { status, body } = await boss("/tokens", { method: "POST", body: { roles: ["node"], ttl_seconds: 600 } });
   expect(status).toBe(200);
