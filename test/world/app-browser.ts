@@ -16,7 +16,7 @@ export function cookiesOf({ headers }: Pick<Answer, "headers">): string {
 }
 
 /** Logs a user in at the proxy's own site. */
-export async function openAppBrowser(site: Visitor, user: User): Promise<AppBrowser> {
+export async function openAppBrowser(site: Visitor, user: Pick<User, "name" | "password" | "code">): Promise<AppBrowser> {
   const body = JSON.stringify({ user: user.name, password: user.password, code: await user.code() });
   const json = { "content-type": "application/json" };
   const logged = await ask(site, { method: "POST", path: "/webapi/v1/sessions", headers: json, body });

@@ -61,6 +61,23 @@ describe("the application at a host name", () => {
     expect(greedy.find("c.example.org")).toBeUndefined();
   });
 
+  test("a host that claims the name of an application leads nobody to an address of its own: without agreement there is only the name below the domain", () => {
+    const wiki = (address?: string) => tunnel(app("wiki", { scheme: "http", ...(address !== undefined && { public_addr: address }) }));
+    for (const tunnels of [
+      [wiki(), wiki("evil.test")],
+      [wiki("evil.test"), wiki()],
+      [wiki("wiki.example.org"), wiki("evil.test"), wiki("evil.test")],
+    ]) {
+      const claimed = sites(tunnels);
+      expect([claimed.find("evil.test"), claimed.hostOf("wiki"), claimed.find("wiki.example.com")?.app]).toEqual([
+        undefined,
+        "wiki.example.com",
+        "wiki",
+      ]);
+    }
+    expect(sites([wiki("Wiki.example.org"), wiki("wiki.example.org")]).hostOf("wiki")).toBe("wiki.example.org");
+  });
+
   test("an agent that drains is not asked", () => {
     expect(sites([{ ...tunnel(app("x", { public_addr: "x.example.org" })), draining: true }]).find("x.example.org")).toBeUndefined();
   });

@@ -78,7 +78,7 @@ export class AppSites {
   /** The host name of an application; undefined without a domain, for one that has no address of its own. */
   hostOf(app: string): string | undefined {
     const { domain } = this.#options;
-    return this.#current().facts.get(app)?.publicAddr?.toLowerCase() ?? (domain === undefined ? undefined : `${app}.${domain}`);
+    return addressOf(this.#current().facts.get(app)) ?? (domain === undefined ? undefined : `${app}.${domain}`);
   }
 
   #current(): Known {
@@ -90,10 +90,11 @@ export class AppSites {
 }
 
 /** Whether an application is served at its name below the domain. */
-function isAt({ publicAddr }: AppFacts, host: string): boolean {
-  return publicAddr === undefined || publicAddr.toLowerCase() === host;
+function isAt(facts: AppFacts, host: string): boolean {
+  return (addressOf(facts) ?? host) === host;
 }
 
+/** An address counts if all agents that offer the application state it: a host that claims the name cannot lead sessions to an address of its own. */
 function collected(tunnels: ReturnType<Offers["all"]>): Known {
   const facts = new Map<string, AppFacts>();
   const addresses = new Map<string, Set<string>>();
@@ -102,11 +103,18 @@ function collected(tunnels: ReturnType<Offers["all"]>): Known {
     for (const one of offered) {
       if (one.kind !== "app") continue;
       const stated = appFacts(one);
-      // Agents that disagree: the first counts, until all say the same.
-      if (!facts.has(one.name)) facts.set(one.name, stated);
-      const address = stated.publicAddr?.toLowerCase();
-      if (address !== undefined) addresses.set(address, (addresses.get(address) ?? new Set()).add(one.name));
+      // Agents that disagree about the rest: the first counts, until all state the same.
+      const known = facts.get(one.name) ?? stated;
+      facts.set(one.name, addressOf(known) === addressOf(stated) ? known : { ...known, publicAddr: undefined });
     }
   }
+  for (const [name, stated] of facts) {
+    const address = addressOf(stated);
+    if (address !== undefined) addresses.set(address, (addresses.get(address) ?? new Set()).add(name));
+  }
   return { facts, addresses };
+}
+
+function addressOf(facts: AppFacts | undefined): string | undefined {
+  return facts?.publicAddr?.toLowerCase();
 }
