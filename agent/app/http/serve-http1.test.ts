@@ -125,7 +125,8 @@ test("whatever a client sends, each request that reaches the application is the 
         expect(values("content-length").length + values("transfer-encoding").length).toBeLessThanOrEqual(1);
       }
     }),
-    { numRuns: 60 },
+    // The first one reaches it whatever chance makes of the others.
+    { numRuns: 60, examples: [[["GET / HTTP/1.1\r\nHost: web.test\r\n\r\n"]]] },
   );
   expect(reached).toBeGreaterThan(0);
 });
