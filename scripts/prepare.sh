@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 declare -A package_of=([g++]=g++ [strip]=binutils [objdump]=binutils [curl]=curl [ip]=iproute2 [nft]=nftables [ssh]=openssh-client
   [sshd]=openssh-server [squid]=squid-openssl [tinyproxy]=tinyproxy [unshare]=util-linux
-  [sysctl]=procps [openssl]=openssl [tmux]=tmux
+  [sysctl]=procps [openssl]=openssl [tmux]=tmux [vim]=vim
   # Other people's SSH clients: small, and no servers.
   [plink]=putty-tools [puttygen]=putty-tools [dbclient]=dropbear-bin
   # Copy files through us.
@@ -37,7 +37,7 @@ case ${1:?what for} in
   build) ;;
   check) tools+=(ssh shellcheck) ;;
   demo) tools+=(curl ip nft squid openssl sysctl unshare setpriv pg_ctlcluster psql) ;;
-  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${databases[@]}" "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck chromium firefox-esr lintian rpmlint) ;;
+  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux vim plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${databases[@]}" "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck chromium firefox-esr lintian rpmlint) ;;
   bench) tools+=(curl ip ss ssh sshd openssl pgrep nginx "${databases[@]}") ;;
   packages)
     tools+=("${packing[@]}")

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { userInfo } from "node:os";
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import axe from "axe-core";
 import type { BrowserContext, Page } from "playwright-core";
@@ -11,6 +11,8 @@ import { type SshHost, startSshHost } from "../inside/ssh-host.ts";
 import { type Chromium, openChromium } from "../world/chromium.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { codeAt } from "../world/one-time-code.ts";
+import { rounds } from "../world/rounds.ts";
+import { type TerminalScreen, terminalScreen } from "../world/terminal-page.ts";
 
 const login = userInfo().username;
 
@@ -21,6 +23,7 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
   let chromium: Chromium;
   let context: BrowserContext;
   let page: Page;
+  let screen: TerminalScreen;
   let site: string;
   /** Violations of the page's policy, and errors of its scripts. */
   const troubles: string[] = [];
@@ -33,7 +36,9 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
     site = `https://localhost:${cluster.proxy.addresses.web.port}`;
     chromium = await openChromium();
     context = await chromium.browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 800 } });
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     page = await context.newPage();
+    screen = terminalScreen(page, context);
     page.on("dialog", (dialog) => void dialog.accept());
     page.on("pageerror", (error) => troubles.push(String(error)));
     page.on("console", (message) => {
@@ -52,20 +57,8 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
     await cluster[Symbol.asyncDispose]();
   });
 
-  const shown = async (): Promise<string> =>
-    (await page.locator(".xterm-rows > div").allTextContents()).map((row) => row.replaceAll("\u00a0", " ").trimEnd()).join("\n");
-
-  /** The screen takes the mouse for all that is on it. */
-  async function press(text: string): Promise<void> {
-    const found = page.locator(".xterm-rows").getByText(text);
-    await found.hover({ force: true });
-    await found.click({ force: true });
-  }
-
-  async function line(text: string): Promise<void> {
-    await page.keyboard.type(text);
-    await page.keyboard.press("Enter");
-  }
+  const shown = async (): Promise<string> => await screen.shown();
+  const line = async (text: string): Promise<void> => await screen.line(text);
 
   /** A shell without a prompt of its own. */
   async function openShell(): Promise<void> {
@@ -102,6 +95,43 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
     await page.setViewportSize({ width: 1280, height: 800 });
   });
 
+  test.skipIf(!hasProgram("vim"))("runs a full-screen program at 200 columns and 60 lines", async () => {
+    await page.setViewportSize({ width: 2100, height: 1500 });
+    await expect
+      .poll(async () => {
+        await line("clear; stty size");
+        const [, rows, cols] = /(\d+) (\d+)/.exec(await shown()) ?? [];
+        return Number(rows) >= 60 && Number(cols) >= 200;
+      })
+      .toBe(true);
+    await line("LC_ALL=C.UTF-8 vim -u NONE -i NONE written.txt");
+    await expect.poll(shown).toContain("written.txt");
+    await page.keyboard.type("i漢字 in vim");
+    await page.keyboard.press("Escape");
+    await expect.poll(shown).toContain("漢字 in vim");
+    await line(":wq");
+    await expect.poll(shown).not.toContain("in vim");
+    expect(await readFile(join(host.home, "written.txt"), "utf8")).toBe("漢字 in vim\n");
+    await page.setViewportSize({ width: 1280, height: 800 });
+  });
+
+  test("interrupts a program with Ctrl-C, and copies what is selected", async () => {
+    await line("clear; sh -c 'echo sta''rted; sleep 1000'");
+    await expect.poll(shown).toContain("started");
+    await page.keyboard.press("Control+C");
+    await line("echo words-$?");
+    await expect.poll(shown).toContain("words-130");
+    await page.locator(".xterm-rows").getByText("words-130").dblclick({ force: true });
+    await page.keyboard.press("Control+Shift+C");
+    await expect.poll(() => screen.clipboard()).toBe("words-130");
+  });
+
+  test("shows 24-bit colours", async () => {
+    await line("clear; printf '\\033[38;2;1;200;3mcol''oured\\033[0m\\n'");
+    const colour = `getComputedStyle([...document.querySelectorAll(".xterm-rows span")].find((one) => one.textContent === "coloured") ?? document.body).color`;
+    await expect.poll(async () => await page.evaluate(colour)).toBe("rgb(1, 200, 3)");
+  });
+
   test("takes a megabyte from the clipboard as it is", async () => {
     const pasted = randomBytes(768 * 1024).toString("base64");
     await line("clear; stty raw; echo g''o; head -c 1048576 > pasted; stty cooked; echo do''ne");
@@ -124,15 +154,78 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
     expect(await page.locator("main img").count()).toBe(0);
     await line(`printf '\\033]52;c;aGVsbG8=\\007\\033]8;;javascript:document.body.remove()\\033\\\\press-me\\033]8;;\\033\\\\\\n'`);
     await expect.poll(shown).toContain("press-me");
-    await press("press-me");
+    await screen.press("press-me");
     expect(await page.getByRole("dialog").count()).toBe(0);
+    expect(await screen.clipboard()).toBe("words-130");
     await page.getByRole("heading", { level: 1, name: `${login}@web-1` }).waitFor();
+  });
+
+  test("a flood of output leaves echo quick, and the memory of page and proxy as it was", async () => {
+    const bytes = rounds(200_000_000, 8_000_000);
+    const fill = async (count: number): Promise<void> => {
+      await line(`clear; yes 'a line of output that a program writes without end' | head -c ${count}; clear; echo all-$((${count} + 1))`);
+      await expect.poll(shown, { timeout: 600_000 }).toContain(`all-${count + 1}`);
+    };
+    // What the first one needs stays.
+    await fill(2_000_000);
+    const [heapBefore, proxyBefore] = [await screen.heap(), process.memoryUsage().rss];
+    await fill(bytes);
+    expect((await screen.heap()) - heapBefore).toBeLessThan(16_777_216);
+    expect(process.memoryUsage().rss - proxyBefore).toBeLessThan(134_217_728);
+    await line("stty echo; echo ec''hoes; cat > /dev/null");
+    await expect.poll(shown).toContain("echoes");
+    const times: number[] = [];
+    for (let at = 0; at < 9; at += 1) times.push(await screen.echo(`e${at}o`));
+    await page.keyboard.press("Control+C");
+    await line("stty -echo");
+    const median = times.toSorted((one, other) => one - other)[4];
+    expect(median, JSON.stringify(times)).toBeLessThan(100);
+  }, 700_000);
+
+  test("sends a file to the host, asks before it replaces one, and fetches it", async () => {
+    const [first, second] = [randomBytes(3_000_000), randomBytes(2_000_000)];
+    const [folder, dialog] = [await mkdtemp(join(tmpdir(), "platform-downloads-")), page.getByRole("dialog")];
+    try {
+      // The browser is another user of this machine.
+      await chmod(folder, 0o777);
+      const cdp = await context.newCDPSession(page);
+      const { targetInfo } = (await cdp.send("Target.getTargetInfo")) as { targetInfo: { browserContextId?: string } };
+      const { browserContextId = "" } = targetInfo;
+      const all = await chromium.browser.newBrowserCDPSession();
+      await all.send("Browser.setDownloadBehavior", { behavior: "allow", browserContextId, downloadPath: folder });
+      await page.getByRole("button", { name: "Files…" }).click();
+      const send = async (buffer: Buffer): Promise<void> => {
+        await dialog.getByLabel("Send a file").setInputFiles({ name: "página.bin", mimeType: "application/octet-stream", buffer });
+        await dialog.getByRole("button", { name: "Send", exact: true }).click();
+      };
+      await send(first);
+      await dialog.getByText(`${join(host.home, "página.bin")} is stored.`).waitFor();
+      expect((await readFile(join(host.home, "página.bin"))).equals(first)).toBe(true);
+      await send(second);
+      await dialog.getByText("exists there already").waitFor();
+      await dialog.getByRole("button", { name: "Replace" }).click();
+      await dialog.getByText("is stored.").waitFor();
+      expect((await readFile(join(host.home, "página.bin"))).equals(second)).toBe(true);
+      await dialog.getByLabel("Fetch the file").fill("gone.bin");
+      await dialog.getByRole("button", { name: "Fetch", exact: true }).click();
+      await dialog.getByRole("alert").getByText("No such file or directory").waitFor();
+      await dialog.getByLabel("Fetch the file").fill("página.bin");
+      await dialog.getByRole("button", { name: "Fetch", exact: true }).click();
+      await dialog.getByText("The browser saves").waitFor();
+      await expect.poll(async () => await readdir(folder), { timeout: 20_000 }).toEqual(["página.bin"]);
+      expect((await readFile(join(folder, "página.bin"))).equals(second)).toBe(true);
+      await writeFile(join(host.home, "página.bin"), "");
+    } finally {
+      await dialog.getByRole("button", { name: "Close" }).click();
+      await page.locator(".xterm").click();
+      await rm(folder, { recursive: true, force: true });
+    }
   });
 
   test("a link to a web page is opened after a question", async () => {
     await line(`clear; printf '\\033]8;;https://example.com/page\\033\\\\press-this\\033]8;;\\033\\\\\\n'`);
     await expect.poll(shown).toContain("press-this");
-    await press("press-this");
+    await screen.press("press-this");
     await page.getByRole("dialog").getByText("https://example.com/page").waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
     await page.locator(".xterm").click();
@@ -151,6 +244,14 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
     await page.getByLabel("Screen reader mode").uncheck();
     await page.getByRole("button", { name: "Back to the terminal" }).click();
     await expect.poll(async () => await page.evaluate("document.activeElement?.className")).toBe("xterm-helper-textarea");
+  });
+
+  test("ends on the host when the page is loaded again, which opens another", async () => {
+    const ends = () => host.events.filter(({ event }) => event === "session.end").length;
+    const before = ends();
+    await page.reload();
+    await page.getByRole("heading", { level: 1, name: `${login}@web-1` }).waitFor();
+    await expect.poll(ends, { timeout: 10_000 }).toBe(before + 1);
   });
 
   test("shows the status at its end, and opens another session", async () => {

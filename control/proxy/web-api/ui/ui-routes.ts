@@ -23,10 +23,11 @@ export function uiRoutes(app: FastifyInstance, { archive }: { archive(): Promise
       if (index === undefined) throw new Error("the archive of the Web UI has no page");
       return await send(request, reply.headers(headers), index);
     };
-  app.get("/web", pageWith(pageHeaders("'self'")));
-  app.get("/web/*", pageWith(pageHeaders("'self'")));
-  // The terminal makes elements of style for its colours and its font. web/router/location.ts loads these documents by themselves.
-  for (const path of ["/web/terminal", "/web/recordings/:sid"]) app.get(path, pageWith(pageHeaders("'self' 'unsafe-inline'")));
+  app.get("/web", pageWith(pageHeaders(false)));
+  app.get("/web/*", pageWith(pageHeaders(false)));
+  // The terminal makes elements of style for its theme and its font, and attributes for 24-bit colours and what is selected.
+  // web/router/location.ts loads these documents by themselves.
+  for (const path of ["/web/terminal", "/web/recordings/:sid"]) app.get(path, pageWith(pageHeaders(true)));
   app.get<{ Params: { name: string } }>("/web/assets/:name", async (request, reply) => {
     const file = (await files()).get(request.params.name);
     if (file === undefined || request.params.name === "index.html") throw new PlatformError("not_found", "not found", { hint: "reload the page" });
@@ -39,16 +40,15 @@ export function uiRoutes(app: FastifyInstance, { archive }: { archive(): Promise
 const assetHeaders = { "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin" };
 
 /**
- * Only our own files run the page, nothing in it can make code out of text, and it talks to this proxy alone. `styleElements`: from where its elements of style
- * may come.
+ * Only our own files run the page, nothing in it can make code out of text, and it talks to this proxy alone. `styles`: it may make styles of its own.
  */
-const pageHeaders = (styleElements: string): Readonly<Record<string, string>> => ({
+const pageHeaders = (styles: boolean): Readonly<Record<string, string>> => ({
   ...assetHeaders,
   "Content-Security-Policy": [
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
-    ...(styleElements === "'self'" ? [] : [`style-src-elem ${styleElements}`]),
+    ...(styles ? ["style-src-elem 'self' 'unsafe-inline'", "style-src-attr 'unsafe-inline'"] : []),
     "img-src 'self' data:",
     "connect-src 'self'",
     "form-action 'self'",

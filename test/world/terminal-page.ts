@@ -1,0 +1,67 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { BrowserContext, Page } from "playwright-core";
+
+/** The terminal of the Web UI, as a person uses it. */
+export interface TerminalScreen {
+  /** The text of the screen. */
+  shown(): Promise<string>;
+  /** Clicks on a text: the screen takes the mouse for all that is on it. */
+  press(text: string): Promise<void>;
+  line(text: string): Promise<void>;
+  clipboard(): Promise<string>;
+  /** Time from a paste of these characters until the page shows their echo, ms. */
+  echo(mark: string): Promise<number>;
+  /** Bytes in use by the page's scripts, without garbage. */
+  heap(): Promise<number>;
+}
+
+export function terminalScreen(page: Page, context: BrowserContext): TerminalScreen {
+  return {
+    shown: async () => (await page.locator(".xterm-rows > div").allTextContents()).map((row) => row.replaceAll("\u00a0", " ").trimEnd()).join("\n"),
+    press: async (text) => {
+      const found = page.locator(".xterm-rows").getByText(text);
+      await found.hover({ force: true });
+      await found.click({ force: true });
+    },
+    line: async (text) => {
+      await page.keyboard.type(text);
+      await page.keyboard.press("Enter");
+    },
+    clipboard: async () => await page.evaluate<string>("navigator.clipboard.readText()"),
+    echo: async (mark) => {
+      const limit = new AbortController();
+      const late = delay(10_000, undefined, { signal: limit.signal }).then(() => Promise.reject(new Error(`no echo of ${mark} within 10 s`)));
+      late.catch(() => {});
+      try {
+        return await Promise.race([page.evaluate<number>(echoScript(mark)), late]);
+      } finally {
+        limit.abort();
+      }
+    },
+    heap: async () => {
+      const session = await context.newCDPSession(page);
+      await session.send("Performance.enable");
+      await session.send("HeapProfiler.collectGarbage");
+      const { metrics } = await session.send("Performance.getMetrics");
+      await session.detach();
+      return metrics.find(({ name }) => name === "JSHeapUsedSize")?.value ?? Number.NaN;
+    },
+  };
+}
+
+/** Pastes, as that is one event, and measures in the page itself. */
+function echoScript(mark: string): string {
+  return `new Promise((resolve) => {
+    const rows = document.querySelector(".xterm-rows");
+    const data = new DataTransfer();
+    data.setData("text/plain", "${mark}");
+    const began = performance.now();
+    const observer = new MutationObserver(() => {
+      if (!rows.textContent.includes("${mark}")) return;
+      observer.disconnect();
+      resolve(performance.now() - began);
+    });
+    observer.observe(rows, { subtree: true, childList: true, characterData: true });
+    document.activeElement.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+  })`;
+}
