@@ -1,0 +1,227 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type DemoCluster, startDemoCluster } from "../inside/demo-cluster.ts";
+import { enrolUser } from "../inside/enrol-user.ts";
+import { startTestCluster, type TestCluster } from "../inside/open-cluster.ts";
+import { type SshHost, startSshHost } from "../inside/ssh-host.ts";
+import { type Chromium, openChromium } from "../world/chromium.ts";
+import { hasProgram } from "../world/has-program.ts";
+import { codeAt } from "../world/one-time-code.ts";
+import { smallPng } from "../world/small-png.ts";
+
+/** Where the pictures go; left out: none are made. */
+const pictures = process.env.UI_PICTURES;
+
+const login = userInfo().username;
+type Look = readonly [colorScheme: "light" | "dark", width: 1280 | 320];
+const desk: readonly Look[] = [
+  ["light", 1280],
+  ["dark", 1280],
+];
+const everywhere: readonly Look[] = [...desk, ["light", 320], ["dark", 320]];
+
+const maintenance =
+  "kind: cluster_maintenance_config\nversion: v1\nmetadata:\n  name: cluster-maintenance-config\nspec:\n  agent_upgrades:\n    utc_start_hour: 21\n";
+
+/** A picture: what is opened, and done there. */
+interface Scene {
+  readonly name: string;
+  readonly path: string;
+  readonly looks?: readonly Look[];
+  readonly act?: (page: Page) => Promise<unknown>;
+}
+
+const button = (name: string) => async (page: Page) => await page.getByRole("button", { name, exact: true }).first().click();
+
+describe.skipIf(pictures === undefined || !hasProgram("chromium"))("pictures of the Web UI", () => {
+  const all = new AsyncDisposableStack();
+  let demo: DemoCluster;
+  let empty: TestCluster;
+  let host: SshHost;
+  let chromium: Chromium;
+  let page: Page;
+  let lonely: Page;
+  let stranger: Page;
+  let site: string;
+
+  beforeAll(async () => {
+    await mkdir(pictures ?? "", { recursive: true });
+    demo = all.use(await startDemoCluster());
+    host = all.use(await startSshHost(demo.cluster, "shell-1.ber"));
+    empty = all.use(await startTestCluster({ proxy: { publicAddr: { host: "access.example.com", port: 443 } } }));
+    const first = await enrolUser(
+      { admin: empty.admin, client: empty.admin },
+      { name: "ann", roles: ["access", "editor", "auditor"], logins: [] },
+      new Date(),
+    );
+    chromium = all.use(await openChromium());
+    const open = async (): Promise<Page> => {
+      const opened = await (await chromium.browser.newContext({ ignoreHTTPSErrors: true })).newPage();
+      opened.setDefaultTimeout(20_000);
+      opened.on("dialog", (dialog) => void dialog.accept());
+      return opened;
+    };
+    [page, lonely, stranger] = [await open(), await open(), await open()];
+    site = siteOf(demo.cluster);
+    await logIn(page, site, demo.boss);
+    await logIn(lonely, siteOf(empty), first);
+  });
+  afterAll(async () => {
+    await all.disposeAsync();
+  });
+
+  const siteOf = ({ proxy }: TestCluster): string => `https://localhost:${proxy.addresses.web.port}`;
+
+  async function logIn(of: Page, at: string, { password, otpauthUri }: DemoCluster["boss"]): Promise<void> {
+    await of.goto(`${at}/web/hosts`);
+    await of.getByLabel("User").fill("ann");
+    await of.getByLabel("Password").fill(password);
+    await of.getByLabel("Code").fill(codeAt(otpauthUri, new Date(Date.now() + 30_000)));
+    await of.keyboard.press("Enter");
+    await of.getByRole("heading", { level: 1, name: "Hosts" }).waitFor();
+  }
+
+  /** Opens a scene in each of its looks, makes the pictures, and returns what axe finds there. */
+  async function faultsOf(of: Page, at: string, { name, path, looks = desk, act }: Scene): Promise<readonly object[]> {
+    const found: object[] = [];
+    for (const [colorScheme, width] of looks) {
+      await of.emulateMedia({ colorScheme });
+      await of.setViewportSize({ width, height: width === 320 ? 640 : 800 });
+      await of.goto(`${at}${path}`);
+      await of.getByRole("heading", { level: 1 }).waitFor({ timeout: 20_000 });
+      await of.waitForLoadState("networkidle", { timeout: 20_000 });
+      await act?.(of);
+      await of.waitForLoadState("networkidle");
+      await writeFile(join(pictures ?? "", `${name}-${colorScheme}-${width}.png`), smallPng(await of.screenshot()));
+      await of.evaluate(axe.source);
+      const faults = await of.evaluate<readonly string[]>(`(async () => {
+        const { violations } = await axe.run();
+        return violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ": " + html + " " + failureSummary));
+      })()`);
+      const overflow = await of.evaluate<number>("Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth)");
+      if (faults.length > 0 || overflow > 0) found.push({ name, colorScheme, width, faults, overflow });
+    }
+    return found;
+  }
+
+  const scenes = (): readonly Scene[] => [
+    { name: "audit", path: "/web/audit", looks: everywhere },
+    { name: "hosts", path: "/web/hosts", looks: everywhere },
+    { name: "host", path: "/web/hosts", looks: everywhere, act: button("web-1.fra") },
+    { name: "menu", path: "/web/hosts", looks: [["light", 320]], act: button("Menu") },
+    { name: "palette", path: "/web/hosts", act: palette },
+    { name: "apps", path: "/web/apps", looks: everywhere },
+    { name: "app", path: "/web/apps", act: button("invoices") },
+    { name: "databases", path: "/web/databases", looks: everywhere },
+    { name: "database", path: "/web/databases", act: button("orders") },
+    { name: "terminal", path: `/web/terminal?node=${host.agent.id}&login=${login}`, looks: [...desk, ["dark", 320]], act: shell },
+    { name: "sessions", path: "/web/sessions", looks: everywhere },
+    { name: "session", path: "/web/sessions", act: button("root@web-1.fra") },
+    { name: "recordings", path: "/web/recordings", looks: everywhere },
+    { name: "player", path: `/web/recordings/${demo.terminal}`, looks: everywhere, act: played },
+    { name: "statements", path: `/web/recordings/${demo.statements}`, looks: everywhere },
+    { name: "requests", path: `/web/recordings/${demo.requests}` },
+    { name: "event", path: "/web/audit?search=lost-laptop", act: button("lock.created") },
+    { name: "inventory", path: "/web/inventory", looks: everywhere },
+    { name: "instance", path: "/web/inventory", act: button("api-2.ams") },
+    { name: "updates", path: "/web/updates?zone=Asia%2FTokyo", looks: everywhere },
+    { name: "maintenance", path: "/web/updates", looks: everywhere, act: windows },
+    { name: "users", path: "/web/users", looks: everywhere },
+    { name: "invite-link", path: "/web/users", act: button("Invite or reset… ben") },
+    { name: "roles", path: "/web/roles", looks: everywhere },
+    { name: "role", path: "/web/roles", looks: everywhere, act: role },
+    { name: "tokens", path: "/web/tokens", looks: everywhere },
+    { name: "token", path: "/web/tokens", act: token },
+    { name: "locks", path: "/web/locks", looks: everywhere },
+    { name: "editor", path: "/web/locks", act: button("New lock") },
+    { name: "explained", path: "/web/explain", looks: everywhere, act: explained },
+    { name: "account", path: "/web/account", looks: everywhere },
+    { name: "password", path: "/web/account", act: button("Change password…") },
+  ];
+
+  async function palette(of: Page): Promise<void> {
+    await of.keyboard.press("Control+k");
+    await of.getByRole("combobox").fill("or");
+    await of.getByRole("option", { name: "orders database", exact: true }).waitFor();
+  }
+
+  async function shell(of: Page): Promise<void> {
+    await of.getByRole("heading", { level: 1, name: `${login}@shell-1.ber` }).waitFor();
+    const rows = of.locator(".xterm-rows");
+    await expect.poll(async () => (await rows.textContent()) ?? "", { timeout: 30_000 }).toMatch(/[#$]/);
+    await of.keyboard.type("ls -l /usr | tail -n 8; uname -sm");
+    await of.keyboard.press("Enter");
+    await expect.poll(async () => (await rows.textContent()) ?? "", { timeout: 30_000 }).toContain("Linux x86");
+  }
+
+  async function played(of: Page): Promise<void> {
+    await expect.poll(async () => String(await of.locator(".xterm-rows").textContent()), { timeout: 30_000 }).toContain("POST /orders");
+    await of.getByRole("searchbox", { name: "Text that the terminal showed" }).fill("nginx -t");
+    await of.getByText("1 line has this text.").waitFor();
+  }
+
+  async function role(of: Page): Promise<void> {
+    await button("web-admins")(of);
+    const logins = of.getByLabel("Logins on hosts");
+    await logins.fill("root\ndeploy\npostgres");
+    await logins.blur();
+    await of.getByText("host web-1.fra as postgres").waitFor();
+  }
+
+  async function windows(of: Page): Promise<void> {
+    await button("Maintenance window…")(of);
+    await of.getByLabel("Document in YAML").fill(`${maintenance}    weekdays: [Wed]\n`);
+    await of.getByRole("dialog").getByText(/^Wed /).first().waitFor();
+    await of.getByLabel("Document in YAML").fill(`${maintenance}    weekdays: [Wednsday]\n`);
+    await of.getByRole("dialog").getByText("is not a weekday").waitFor();
+    await of.getByLabel("Document in YAML").fill(`${maintenance}    weekdays: [Wed]\n`);
+    await of.getByRole("dialog").getByText("is not a weekday").waitFor({ state: "detached" });
+  }
+
+  async function token(of: Page): Promise<void> {
+    await button("New token")(of);
+    await button("Make the token")(of);
+    await of.getByText("On the host, as root:").waitFor();
+  }
+
+  async function explained(of: Page): Promise<void> {
+    await of.getByLabel("User").fill("emil");
+    await of.getByLabel("Name").fill("api-1.fra");
+    await of.getByLabel("Login").fill("root");
+    await of.keyboard.press("Enter");
+    await of.getByText("emil may log in as root").waitFor();
+  }
+
+  test("each page of a filled cluster has no fault", async () => {
+    const found: object[] = [];
+    for (const scene of scenes())
+      found.push(...(await faultsOf(page, site, scene).catch((thrown: unknown) => [{ name: scene.name, failed: String(thrown) }])));
+    expect(found).toEqual([]);
+  }, 1_200_000);
+
+  test("nor has a page on which there is nothing yet", async () => {
+    const found: object[] = [];
+    for (const name of ["hosts", "apps", "databases", "sessions", "recordings", "updates", "tokens", "locks", "terminal"]) {
+      found.push(...(await faultsOf(lonely, siteOf(empty), { name: `empty-${name}`, path: `/web/${name}` })));
+    }
+    expect(found).toEqual([]);
+  }, 300_000);
+
+  test("nor have the pages before a login", async () => {
+    const { token: invite } = await demo.cluster.admin.createInvite({ user: "farida" });
+    const before: readonly Scene[] = [
+      { name: "home", path: "/" },
+      { name: "login", path: "/web/hosts" },
+      { name: "invite", path: `/web/invite/${invite}` },
+      { name: "refused-invite", path: "/web/invite/unknown" },
+      { name: "launch", path: "/web/launch/grafana.access.example.com", act: (of) => of.getByLabel("User").waitFor() },
+    ];
+    const found: object[] = [];
+    for (const scene of before) found.push(...(await faultsOf(stranger, site, { ...scene, looks: everywhere })));
+    expect(found).toEqual([]);
+  }, 300_000);
+});
