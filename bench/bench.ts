@@ -13,6 +13,7 @@ import { parallelStreams } from "./parallel-streams.ts";
 import { relayThroughput } from "./relay.ts";
 import { sshLoginTime } from "./ssh-login.ts";
 import { startup } from "./startup.ts";
+import { terminalEcho } from "./terminal-echo.ts";
 import { upgradeUnderLoad } from "./upgrade-under-load.ts";
 import { versionRequests } from "./version-requests.ts";
 import { web } from "./web.ts";
@@ -36,6 +37,7 @@ const sections: Readonly<Record<string, () => Promise<string>>> = {
       sessions: { idle: { pg: 60, cache: 300 }, held: 500, perSecond: 20, seconds: 60 },
     }),
   web: () => web({ rounds: 5, requests: { seconds: 5, connections: 16 }, echoes: { sockets: 200, messages: 50 } }),
+  terminal: () => terminalEcho({ rounds: 9, keys: 200 }),
   upgrade: () => upgradeUnderLoad(2),
   idle: () => idleConnection({ rounds: 5 }),
   agents: () => manyAgents({ agents: 1000, rounds: 5, idleMs: 45_000 }),

@@ -250,7 +250,7 @@ test.for([
   ["an expired certificate", { validBefore: new Date(Date.now() - 1000) }, /expired/],
   ["a certificate of a foreign authority", { authorities: await insideAuthorities("example") }, /unknown authority/],
   ["a login that no role lists", { roles: [accessRole(["somebody"])] }, /no role lists this login/],
-  ["a host whose labels no role allows", { roles: [accessRole([ownLogin], { env: "prod" })] }, /no role of access allows its labels/],
+  ["a host whose labels no role allows", { roles: [accessRole([ownLogin], { env: "prod" })] }, /role access does not allow its labels/],
   ["a login other than the one that control allowed", { request: { parameters: { login: "somebody" } } }, /opened for login "somebody"/],
   ["a user who does not exist", { login: "no-such-user-here" }, /there is no Unix user "no-such-user-here"/],
 ] as const)("%s is refused and recorded", async ([, options, reason]) => {

@@ -30,7 +30,7 @@ test("the role that allows it is named, and why the others do not", () => {
     reason: "ann may log in as ann on web-1: prod allows it",
     roles: [
       { role: "prod", says: "allows" },
-      { role: "test", says: "nothing", why: "ann may not reach web-1: no role of test allows its labels" },
+      { role: "test", says: "nothing", why: "ann may not reach web-1: role test does not allow its labels" },
       { role: "gone", says: "nothing", why: "the role does not exist" },
     ],
   });

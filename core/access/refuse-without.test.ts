@@ -54,9 +54,15 @@ test.for<readonly [what: string, roles: readonly Role[], names: Names, without: 
   ["a stated account is checked, whatever is decided later", [reader], { user: "writer" }, ["name"], /no role lists this database user/],
   ["so is a denied one", [role("one", { ...labels, db_users: ["*"] }, { db_users: ["root"] })], { user: "root" }, ["name"], /role one denies it/],
   ["no account at all: the labels alone decide", [userless], {}, ["user", "name"], /^allowed$/],
-  ["the labels still have to match", [role("one", { db_labels: { env: "prod" }, db_users: ["*"] })], {}, ["user", "name"], /allows its labels/],
+  [
+    "the labels still have to match",
+    [role("one", { db_labels: { env: "prod" }, db_users: ["*"] })],
+    {},
+    ["user", "name"],
+    /none of the roles one, two allows its labels/,
+  ],
   ["a role that denies the labels denies all", [reader, role("two", {}, labels)], {}, ["user", "name"], /role two denies its labels/],
-  ["no role", [], {}, ["user", "name"], /no role of one, two allows its labels/],
+  ["no role", [], {}, ["user", "name"], /none of the roles one, two allows its labels/],
   [
     "a parameter that the kind does not have changes nothing",
     [nameless],

@@ -40,7 +40,7 @@ function refuseService(identity: UserIdentity, roles: readonly Role[], wanted: W
     if (denied !== undefined) return `${who} ${denied.verb} ${denied.value}: role ${metadata.name} denies it`;
   }
   const matching = roles.filter(({ spec }) => matchLabels(spec.allow?.[labelsCondition], labels, { traits }));
-  if (matching.length === 0) return `${who} reach ${name}: no role of ${listed(identity.roles)} allows its labels`;
+  if (matching.length === 0) return `${who} reach ${name}: ${notAllowed(identity.roles, "its labels")}`;
   const lists = (role: Role, { condition, value }: WantedName): boolean => {
     const allowed = expandNames(condition, role.spec.allow?.[condition], traits);
     return value === undefined ? allowed.length > 0 : includesName(allowed, value);
@@ -64,8 +64,10 @@ function refuseAccount({ name: user, traits }: UserIdentity, roles: readonly Rol
   return denying && `access denied: ${user} may not connect as ${account}: role ${denying.metadata.name} denies it`;
 }
 
-function listed(names: readonly string[]): string {
-  return names.length > 0 ? names.join(", ") : "(none)";
+/** What the user's roles do not allow. */
+function notAllowed(roles: readonly string[], what: string): string {
+  if (roles.length === 1) return `role ${roles.join("")} does not allow ${what}`;
+  return roles.length === 0 ? `no role allows ${what}` : `none of the roles ${roles.join(", ")} allows ${what}`;
 }
 
 /** A requested resource of a service, in the form in which every kind is decided. */
@@ -141,7 +143,7 @@ function refuseResource(identity: UserIdentity, roles: readonly Role[], ask: Res
   const { denying, isAllowed } = resourceRule(roles, ask);
   if (denying !== undefined) return `access denied: role ${denying.metadata.name} denies ${identity.name} to ${ask.verb} ${ask.resource}`;
   if (isAllowed) return undefined;
-  return `access denied: no role of ${listed(identity.roles)} allows ${identity.name} to ${ask.verb} ${ask.resource}`;
+  return `access denied: ${notAllowed(identity.roles, `${identity.name} to ${ask.verb} ${ask.resource}`)}`;
 }
 
 /** Why a certificate for one resource may not be used for this; undefined when it may, or when it has no such limit. Pure. */

@@ -50,7 +50,7 @@ describe("tctl away from the auth host", () => {
   test("a user without the rule gets the name of the missing one, and it is audited", async () => {
     const done = await tctl(user, ["users", "ls"]);
     expect(done.status).toBe(4);
-    expect(done.stderr).toMatch(/no role of access allows alice to list user/);
+    expect(done.stderr).toMatch(/role access does not allow alice to list user/);
     expect(await cluster.admin("audit", "ls", "--format=json", "--user=alice")).toMatch(/access\.denied|denied/);
   });
 

@@ -3,6 +3,9 @@ import type { User } from "./cluster-user.ts";
 
 /** A browser without scripts of its own: it does what the pages of the proxy would do. */
 export interface AppBrowser {
+  /** Of the session at the proxy's site. */
+  readonly cookie: string;
+  readonly token: string;
   /** A call of the proxy's API in the browser's session. */
   call(path: string, sent?: Sent): Promise<Answer>;
   /** Signs the browser in to the application at a host name. Throws with the answer that refused it. */
@@ -30,6 +33,7 @@ export async function openAppBrowser(site: Visitor, user: Pick<User, "name" | "p
       headers: { authorization: `Bearer ${token}`, ...(sent.body !== undefined && json), ...sent.headers },
     });
   return {
+    ...{ cookie: own.cookie, token },
     call,
     open: async (host) => {
       const stranger = { ...site, host };

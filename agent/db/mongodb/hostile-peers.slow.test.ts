@@ -1,8 +1,9 @@
 import { serialize } from "bson";
 import { afterEach, describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type EngineSessionOptions, engineSession, type InsideEngineSession } from "../../../test/inside/engine-session.ts";
-import { type Cut, pour, type ScriptedPart, type ScriptedServer, scriptedServer } from "../../../test/inside/scripted-server.ts";
+import type { EngineSessionOptions } from "../../../test/inside/engine-session.ts";
+import { expectClientMayLeave, expectStaysAtClient, expectStaysAtServer, HostilePeers, roadsOf } from "../../../test/inside/hostile-peers.ts";
+import type { Cut, ScriptedPart } from "../../../test/inside/scripted-server.ts";
 import { HeldCommands } from "./held-commands.ts";
 import { judgeCommand } from "./judge-command.ts";
 import { mongodbEngine } from "./serve-mongodb.ts";
@@ -16,59 +17,32 @@ const loginAnswer = opMsg({ requestId: 2, responseTo: 2 }, document({ ok: 1 }));
 const found = opMsg({ requestId: 3, responseTo: 8 }, document({ cursor: { firstBatch: [{ a: 1 }] }, ok: 1 }));
 const got = (received: Buffer): boolean => received.length > 4 && received.length >= received.readInt32LE(0);
 const parts: readonly ScriptedPart[] = [helloAnswer, loginAnswer, found].map((send) => ({ when: got, send }));
-/** Maximum bytes that an agent may hold for a peer that reads nothing. */
-const held = 1_000_000;
 
 describe("hostile peers of a MongoDB session", () => {
-  let server: ScriptedServer | undefined;
-  let inside: InsideEngineSession | undefined;
-  let ended: Promise<PlatformError | undefined> | undefined;
-  afterEach(async () => {
-    inside?.near.destroy();
-    await server?.[Symbol.asyncDispose]();
-    await ended;
-  });
+  const peers = new HostilePeers();
+  afterEach(() => peers.close());
 
-  async function start(cut?: Cut, options: Partial<EngineSessionOptions> = {}, engine = mongodbEngine()) {
-    server = await scriptedServer(parts, cut);
-    inside = await engineSession({ protocol: "mongodb", port: server.port, asked: { user: "alice" }, mayUse: () => true, ...options });
-    ended = engine(inside.session);
-    return { ...inside, server, ended };
-  }
+  const start = (cut?: Cut, options: Partial<EngineSessionOptions> = {}, engine = mongodbEngine()) =>
+    peers.open({ engine, parts, cut, protocol: "mongodb", asked: { user: "alice" }, mayUse: () => true, ...options });
 
   async function loggedIn() {
     const one = await start();
     let length = 0;
     one.near.on("data", (chunk: Buffer) => (length += chunk.length)).write(hello);
     await expect.poll(() => length).toBeGreaterThan(0);
-    const [upstream] = one.server.sockets;
-    const [road] = one.dialled;
-    if (upstream === undefined || road === undefined) throw new Error("there is no connection to the server");
-    return { ...one, upstream, road, client: one.session.client };
+    return one;
   }
 
   test("endless answers for a client that does not read stay at the server", async () => {
-    const { near, bytes, upstream, road, client, ended: over } = await loggedIn();
-    near.pause();
-    const large = opMsg({ responseTo: 99 }, document({ text: "x".repeat(1_000_000) }));
-    expect(await pour(upstream, { piece: large, most: 100_000_000, taken: () => bytes.transmitted })).toBeLessThan(100_000_000);
-    expect(client.writableLength + road.readableLength).toBeLessThan(held);
-    expect(client.destroyed).toBe(false);
-    near.destroy();
-    await over;
+    const one = await loggedIn();
+    one.near.pause();
+    await expectStaysAtServer(one, opMsg({ responseTo: 99 }, document({ text: "x".repeat(1_000_000) })));
   });
 
   test("endless commands for a server that does not read stay at the client", async () => {
-    const { near, bytes, upstream, road, client, ended: over } = await loggedIn();
-    upstream.pause();
-    expect(
-      await pour(near, { piece: Buffer.concat(Array.from({ length: 2_000 }, () => find)), most: 100_000_000, taken: () => bytes.received }),
-    ).toBeLessThan(100_000_000);
-    expect(road.writableLength + client.readableLength).toBeLessThan(held);
-    expect(client.destroyed).toBe(false);
-    near.destroy();
-    upstream.destroy();
-    await over;
+    const one = await loggedIn();
+    roadsOf(one).upstream.pause();
+    await expectStaysAtClient(one, Buffer.concat(Array.from({ length: 2_000 }, () => find)));
   });
 
   test("a refused client's large command is not collected, and gets the reason", async () => {
@@ -91,25 +65,19 @@ describe("hostile peers of a MongoDB session", () => {
     const engine = mongodbEngine(new HeldCommands(900_000));
     const sessions: Awaited<ReturnType<typeof start>>[] = [];
     const over: (PlatformError | undefined)[] = [];
-    try {
-      for (let count = 0; count < 6; count += 1) {
-        const one = await start(undefined, {}, engine);
-        void one.ended.then((why) => over.push(why));
-        sessions.push(one);
-        one.near
-          .on("error", () => {})
-          .resume()
-          .write(hello);
-        one.near.write(whole.subarray(0, -1));
-        await expect.poll(() => over.length > 0 || one.bytes.received > 190_000).toBe(true);
-      }
-      await expect.poll(() => over).toMatchObject([{ code: "limit" }, { code: "limit" }]);
-      expect(sessions.map(({ session }) => session.client.destroyed)).toEqual(sessions.map((_, index) => index < 2));
-    } finally {
-      for (const { near } of sessions) near.destroy();
-      await Promise.all(sessions.map(async ({ ended: one }) => await one));
-      for (const { server: one } of sessions) await one[Symbol.asyncDispose]();
+    for (let count = 0; count < 6; count += 1) {
+      const one = await start(undefined, {}, engine);
+      void one.ended.then((why) => over.push(why));
+      sessions.push(one);
+      one.near
+        .on("error", () => {})
+        .resume()
+        .write(hello);
+      one.near.write(whole.subarray(0, -1));
+      await expect.poll(() => over.length > 0 || one.bytes.received > 190_000).toBe(true);
     }
+    await expect.poll(() => over).toMatchObject([{ code: "limit" }, { code: "limit" }]);
+    expect(sessions.map(({ session }) => session.client.destroyed)).toEqual(sessions.map((_, index) => index < 2));
   });
 
   test("a server may leave after any byte", async () => {
@@ -121,23 +89,12 @@ describe("hostile peers of a MongoDB session", () => {
       one.near.end(find);
       expect(await one.ended, `after ${at} bytes`).not.toMatchObject({ code: "internal" });
       expect(one.session.client.destroyed).toBe(true);
-      await one.server[Symbol.asyncDispose]();
+      await peers.close();
     }
   });
 
   test("a client may leave after any byte", async () => {
-    const bytes = Buffer.concat([hello, find]);
-    for (let at = 0; at <= bytes.length; at += 5) {
-      const one = await start();
-      one.near
-        .on("error", () => {})
-        .resume()
-        .write(bytes.subarray(0, at));
-      if (at % 2 === 0) one.near.end();
-      else one.near.destroy();
-      expect(await one.ended, `after ${at} bytes`).not.toMatchObject({ code: "internal" });
-      await one.server[Symbol.asyncDispose]();
-    }
+    await expectClientMayLeave(peers, { open: () => start(), bytes: Buffer.concat([hello, find]), step: 5 });
   });
 });
 

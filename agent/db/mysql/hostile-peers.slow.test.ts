@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { packet } from "../../../core/databases/mysql/packet.ts";
 import type { PlatformError } from "../../../core/errors/platform-error.ts";
-import { engineSession, type InsideEngineSession } from "../../../test/inside/engine-session.ts";
-import { type Cut, pour, type ScriptedPart, type ScriptedServer, scriptedServer } from "../../../test/inside/scripted-server.ts";
+import { expectClientMayLeave, expectStaysAtClient, expectStaysAtServer, HostilePeers, roadsOf } from "../../../test/inside/hostile-peers.ts";
+import type { Cut, ScriptedPart } from "../../../test/inside/scripted-server.ts";
 import { capability } from "./capabilities.ts";
 import { encodeGreeting } from "./greeting.ts";
 import { encodeLogin, encodeTlsRequest } from "./login-packet.ts";
@@ -30,19 +30,13 @@ const greeting = packet(
 const query = packet(0, Buffer.from("\u0003select 1"));
 const columns = packet(1, Buffer.of(1));
 const definition = (sequence: number): Buffer => packet(sequence, Buffer.concat([Buffer.from("\u0003def"), Buffer.alloc(20)]));
-/** Maximum bytes that an agent may hold for a peer that reads nothing. */
-const held = 1_000_000;
 const got = (length: number) => (received: Buffer) => received.length >= length;
 
 describe("hostile peers of a MySQL session", () => {
-  let server: ScriptedServer | undefined;
-  let inside: InsideEngineSession | undefined;
-  let ended: Promise<PlatformError | undefined> | undefined;
+  const peers = new HostilePeers();
   afterEach(async () => {
     vi.useRealTimers();
-    inside?.near.destroy();
-    await server?.[Symbol.asyncDispose]();
-    await ended;
+    await peers.close();
   });
 
   const ok = okPacket(3, 2);
@@ -51,12 +45,7 @@ describe("hostile peers of a MySQL session", () => {
     { when: got(tlsBytes.length + 10), send: ok },
     { when: got(1), send: Buffer.concat([columns, definition(2)]) },
   ];
-  async function start(script: readonly ScriptedPart[] = parts, cut?: Cut) {
-    server = await scriptedServer(script, cut);
-    inside = await engineSession({ protocol: "mysql", port: server.port });
-    ended = mysqlEngine()(inside.session);
-    return { ...inside, server, ended };
-  }
+  const start = (script: readonly ScriptedPart[] = parts, cut?: Cut) => peers.open({ engine: mysqlEngine(), protocol: "mysql", parts: script, cut });
 
   /** A logged-in session whose client reads only what `near.resume` lets it. */
   async function loggedIn(script?: readonly ScriptedPart[]) {
@@ -64,10 +53,7 @@ describe("hostile peers of a MySQL session", () => {
     let text = "";
     one.near.on("data", (chunk: Buffer) => (text += chunk.toString("latin1"))).write(loginBytes);
     await expect.poll(() => text.endsWith(okPacket(2, 2).toString("latin1"))).toBe(true);
-    const [upstream] = one.server.sockets;
-    const [road] = one.dialled;
-    if (upstream === undefined || road === undefined) throw new Error("there is no connection to the server");
-    return { ...one, upstream, road, client: one.session.client, text: () => text };
+    return one;
   }
 
   test.for<readonly [what: string, script: readonly ScriptedPart[], code: string]>([
@@ -91,16 +77,15 @@ describe("hostile peers of a MySQL session", () => {
   });
 
   test("endless rows for a client that does not read stay at the server, also in packets of 16 MB", async () => {
-    const { near, bytes, upstream, road, client, ended: over } = await loggedIn();
-    near.write(query);
+    const one = await loggedIn();
+    const { upstream, client } = roadsOf(one);
+    one.near.write(query);
     await expect.poll(() => client.writableLength === 0 && upstream.bytesWritten > greeting.length + ok.length).toBe(true);
-    near.pause();
+    one.near.pause();
     const long = Buffer.concat([Buffer.of(255, 255, 255, 3), Buffer.alloc(0xff_ffff, 1), Buffer.of(255, 255, 255, 4), Buffer.alloc(0xff_ffff, 1)]);
-    expect(await pour(upstream, { piece: long, most: 200_000_000, taken: () => bytes.transmitted })).toBeLessThan(200_000_000);
-    expect(client.writableLength + road.readableLength).toBeLessThan(held);
-    expect(client.destroyed).toBe(false);
-    near.destroy();
-    expect(await over).toBeUndefined();
+    await expectStaysAtServer(one, long);
+    one.near.destroy();
+    expect(await one.ended).toBeUndefined();
   });
 
   test.for<readonly [what: string, piece: Buffer]>([
@@ -108,19 +93,16 @@ describe("hostile peers of a MySQL session", () => {
     ["refused commands", Buffer.concat(Array.from({ length: 10_000 }, () => packet(0, Buffer.of(0x12))))],
     ["prepared statements", Buffer.concat(Array.from({ length: 5_000 }, () => packet(0, Buffer.from("\u0016select ?"))))],
   ])("endless %s for a server that answers nothing stay at the client", async ([, piece]) => {
-    const { near, bytes, upstream, road, client, ended: over } = await loggedIn([parts[0] as ScriptedPart, parts[1] as ScriptedPart]);
-    upstream.resume();
-    expect(await pour(near, { piece, most: 100_000_000, taken: () => bytes.received })).toBeLessThan(100_000_000);
-    expect(road.writableLength + client.readableLength).toBeLessThan(held);
-    expect(client.destroyed).toBe(false);
-    near.destroy();
-    upstream.destroy();
-    await over;
+    const one = await loggedIn([parts[0] as ScriptedPart, parts[1] as ScriptedPart]);
+    roadsOf(one).upstream.resume();
+    await expectStaysAtClient(one, piece);
   });
 
   test("a server that has lost the agent's track gets no file either: what a client would send of it is out of order", async () => {
     // For the agent the result goes on; for the client the next answer is a request for a file.
-    const { near, upstream, server: base, ended: over } = await loggedIn();
+    const one = await loggedIn();
+    const { near, server: base, ended: over } = one;
+    const { upstream } = roadsOf(one);
     near.write(query);
     await expect.poll(() => upstream.bytesWritten).toBeGreaterThan(greeting.length + ok.length);
     const before = upstream.bytesRead;
@@ -152,23 +134,12 @@ describe("hostile peers of a MySQL session", () => {
       one.near.write(query);
       expect(await one.ended, `after ${at} bytes`).not.toMatchObject({ code: "internal" });
       expect(one.session.client.destroyed).toBe(true);
-      await one.server[Symbol.asyncDispose]();
+      await peers.close();
     }
   });
 
   test("a client may leave after any byte", async () => {
-    const bytes = Buffer.concat([loginBytes, query]);
-    for (let at = 0; at <= bytes.length; at += 5) {
-      const one = await start();
-      one.near
-        .on("error", () => {})
-        .resume()
-        .write(bytes.subarray(0, at));
-      if (at % 2 === 0) one.near.end();
-      else one.near.destroy();
-      expect(await one.ended, `after ${at} bytes`).not.toMatchObject({ code: "internal" });
-      await one.server[Symbol.asyncDispose]();
-    }
+    await expectClientMayLeave(peers, { open: () => start(), bytes: Buffer.concat([loginBytes, query]), step: 5 });
   });
 });
 

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
-import type { PlatformError } from "../../../core/errors/platform-error.ts";
-import { engineSession, type InsideEngineSession } from "../../../test/inside/engine-session.ts";
-import { type Cut, pour, type ScriptedPart, type ScriptedServer, scriptedServer } from "../../../test/inside/scripted-server.ts";
+import { expectClientMayLeave, expectStaysAtClient, expectStaysAtServer, HostilePeers, roadsOf } from "../../../test/inside/hostile-peers.ts";
+import type { Cut, ScriptedPart } from "../../../test/inside/scripted-server.ts";
 import { encodeCommand } from "./resp.ts";
 import { serveRedis } from "./serve-redis.ts";
 
@@ -14,35 +13,19 @@ const parts: readonly ScriptedPart[] = [
   { when: got(whoami.length), send: alice },
   { when: got(get.length), send: reply },
 ];
-/** Maximum bytes that an agent may hold for a peer that reads nothing. */
-const held = 1_000_000;
 
 describe("hostile peers of a Redis session", () => {
-  let server: ScriptedServer | undefined;
-  let inside: InsideEngineSession | undefined;
-  let ended: Promise<PlatformError | undefined> | undefined;
-  afterEach(async () => {
-    inside?.near.destroy();
-    await server?.[Symbol.asyncDispose]();
-    await ended;
-  });
+  const peers = new HostilePeers();
+  afterEach(() => peers.close());
 
-  async function start(cut?: Cut) {
-    server = await scriptedServer(parts, cut);
-    inside = await engineSession({ protocol: "redis", port: server.port, asked: { user: "alice" } });
-    ended = serveRedis(inside.session);
-    return { ...inside, server, ended };
-  }
+  const start = (cut?: Cut) => peers.open({ engine: serveRedis, parts, cut, protocol: "redis", asked: { user: "alice" } });
 
   async function loggedIn() {
     const one = await start();
     let text = "";
     one.near.on("data", (chunk: Buffer) => (text += chunk.toString("latin1"))).write(get);
     await expect.poll(() => text).toBe(reply.toString());
-    const [upstream] = one.server.sockets;
-    const [road] = one.dialled;
-    if (upstream === undefined || road === undefined) throw new Error("there is no connection to the server");
-    return { ...one, upstream, road, client: one.session.client, text: () => text };
+    return one;
   }
 
   test.for<readonly [what: string, piece: Buffer]>([
@@ -50,15 +33,12 @@ describe("hostile peers of a Redis session", () => {
     ["elements of one reply", Buffer.from(`$60000\r\n${"x".repeat(60_000)}\r\n`)],
     ["one line", Buffer.alloc(60_000, "x")],
   ])("endless %s for a client that does not read stay at the server", async ([what, piece]) => {
-    const { near, bytes, upstream, road, client, ended: over } = await loggedIn();
-    near.pause();
+    const one = await loggedIn();
+    const { upstream } = roadsOf(one);
+    one.near.pause();
     if (what === "elements of one reply") upstream.write("*999999999999\r\n");
     if (what === "one line") upstream.write("-ERR ");
-    expect(await pour(upstream, { piece, most: 100_000_000, taken: () => bytes.transmitted })).toBeLessThan(100_000_000);
-    expect(client.writableLength + road.readableLength).toBeLessThan(held);
-    expect(client.destroyed).toBe(false);
-    near.destroy();
-    await over;
+    await expectStaysAtServer(one, piece);
   });
 
   test.for<readonly [what: string, piece: Buffer]>([
@@ -67,43 +47,28 @@ describe("hostile peers of a Redis session", () => {
     ["refused commands, each with another answer", Buffer.concat(Array.from({ length: 5_000 }, (_, n) => encodeCommand(["AUTH", `bob${n}`, "x"])))],
     ["empty commands and lines", Buffer.from("*0\r\n\r\nping\n".repeat(10_000))],
   ])("endless %s for a server that does not read stay at the client", async ([, piece]) => {
-    const { near, bytes, upstream, road, client, ended: over } = await loggedIn();
-    upstream.pause();
-    expect(await pour(near, { piece, most: 100_000_000, taken: () => bytes.received })).toBeLessThan(100_000_000);
-    expect(road.writableLength + client.readableLength).toBeLessThan(held);
-    expect(client.destroyed).toBe(false);
-    near.destroy();
-    upstream.destroy();
-    await over;
+    const one = await loggedIn();
+    roadsOf(one).upstream.pause();
+    await expectStaysAtClient(one, piece);
   });
 
   test("a value of 512 MB streams, and so does one that is never completed", async () => {
-    const { near, bytes, upstream, road, client, ended: over } = await loggedIn();
-    upstream.pause();
-    near.write(`*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$${512 * 1024 * 1024}\r\n`);
-    expect(await pour(near, { piece: Buffer.alloc(1_000_000, 1), most: 100_000_000, taken: () => bytes.received })).toBeLessThan(100_000_000);
-    expect(road.writableLength + client.readableLength).toBeLessThan(held);
-    expect(client.destroyed).toBe(false);
-    near.destroy();
-    upstream.destroy();
-    await over;
+    const one = await loggedIn();
+    roadsOf(one).upstream.pause();
+    one.near.write(`*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$${512 * 1024 * 1024}\r\n`);
+    await expectStaysAtClient(one, Buffer.alloc(1_000_000, 1));
   });
 
   test("a login in single bytes is read, and an endless one is refused", async () => {
-    server = await scriptedServer([{ when: got(whoami.length), send: alice }]);
-    inside = await engineSession({ protocol: "redis", port: server.port });
-    ended = serveRedis(inside.session);
-    const { near, logins } = inside;
+    const login = () => peers.open({ engine: serveRedis, parts: parts.slice(0, 1), protocol: "redis" });
+    const { near, logins } = await login();
     near.setNoDelay(true).on("error", () => {});
     near.resume();
     for (const byte of encodeCommand(["AUTH", "alice", "sesame"])) near.write(Buffer.of(byte));
     await expect.poll(() => logins.length).toBe(1);
-    near.destroy();
-    await ended;
-    inside = await engineSession({ protocol: "redis", port: server.port });
-    ended = serveRedis(inside.session);
-    inside.near.resume().write(Buffer.alloc(100_000, "x"));
-    expect(await ended).toMatchObject({ code: "invalid" });
+    const endless = await login();
+    endless.near.resume().write(Buffer.alloc(100_000, "x"));
+    expect(await endless.ended).toMatchObject({ code: "invalid" });
   });
 
   test("a server may leave after any byte", async () => {
@@ -113,21 +78,11 @@ describe("hostile peers of a Redis session", () => {
       one.near.end(get);
       expect(await one.ended, `after ${at} bytes`).not.toMatchObject({ code: "internal" });
       expect(one.session.client.destroyed).toBe(true);
-      await one.server[Symbol.asyncDispose]();
+      await peers.close();
     }
   });
 
   test("a client may leave after any byte", async () => {
-    for (let at = 0; at <= get.length; at += 1) {
-      const one = await start();
-      one.near
-        .on("error", () => {})
-        .resume()
-        .write(get.subarray(0, at));
-      if (at % 2 === 0) one.near.end();
-      else one.near.destroy();
-      expect(await one.ended, `after ${at} bytes`).not.toMatchObject({ code: "internal" });
-      await one.server[Symbol.asyncDispose]();
-    }
+    await expectClientMayLeave(peers, { open: () => start(), bytes: get, step: 1 });
   });
 });

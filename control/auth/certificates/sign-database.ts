@@ -55,7 +55,8 @@ export async function signDatabaseClient(context: AuthContext, ask: DatabaseClie
     clientIp: ipOf(clientAddress),
     now,
   });
-  if (asAdmin && grant.account === undefined) throw new PlatformError("denied", `access denied: no role of ${user} makes accounts at ${database}`);
+  if (asAdmin && grant.account === undefined)
+    throw new PlatformError("denied", `access denied: the roles of ${user} make no accounts at ${database}`);
   const validBefore = asAdmin ? soonest(identity.validBefore, new Date(now.getTime() + adminMs)) : identity.validBefore;
   context.usedProofs.use(asAdmin ? `${proofId} admin` : proofId, now);
   const issued = await context.authorities.issueDatabase("db_client", { tlsPublicKey, now, validBefore, subject: [["CN", account]], names: [] });

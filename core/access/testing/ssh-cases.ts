@@ -1,7 +1,7 @@
 /** Roles in the form of role-of.ts, the login, the host's labels, and "yes" or a part of the reason. */
 export type Case = readonly [roles: string | readonly string[], login: string, labels: string, expected: string];
 
-export const noLabels = "no role of role-1, role-2, role-3 allows its labels";
+export const noLabels = "none of the roles role-1, role-2, role-3 allows its labels";
 export const noLogin = "no role lists this login";
 
 export const allowing: readonly Case[] = [
