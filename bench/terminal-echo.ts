@@ -52,7 +52,7 @@ async function typeKeys(terminal: Terminal, keys: number): Promise<readonly numb
   const times: number[] = [];
   let line = "";
   for (let key = 0; key < keys; key += 1) {
-    // Another one each time: a late byte is no echo of the next key.
+    // A different one each time, so that a late byte does not pass for the echo of the next key.
     const letter = String.fromCharCode(97 + (key % 26));
     const begin = performance.now();
     await echoOf(terminal, letter, letter);
