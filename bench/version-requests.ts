@@ -24,6 +24,12 @@ export interface VersionRequestsOptions {
 
 type Clients = LoadProcess<ClientsAsk, ClientsAnswer>;
 
+interface Requesting {
+  readonly clients: Clients;
+  /** One for each client. */
+  readonly queries: readonly string[];
+}
+
 /** What one run of one phase shows; the stream's: MB/s of the whole, of the worst second, and its longest delay, ms. */
 interface Run {
   readonly requests?: ClientsAnswer;
@@ -48,12 +54,14 @@ export async function versionRequests(options: VersionRequestsOptions): Promise<
   const [host = "", port = ""] = cluster.proxy.split(":");
   using byChannel = startLoadProcess<ClientsAsk, ClientsAnswer>("version-clients.ts", [host, port, path, version]);
   using byHost = startLoadProcess<ClientsAsk, ClientsAnswer>("version-clients.ts", [host, port, path, version]);
-  await byChannel.ask({ do: "connect", queries: ids.map(() => "") });
-  await byHost.ask({ do: "connect", queries: ids.map((id) => `?host=${id}`) });
-  const phase = async (parts: { clients?: Clients; stream?: boolean }): Promise<Run> => {
+  const channelClients: Requesting = { clients: byChannel, queries: ids.map(() => "") };
+  const hostClients: Requesting = { clients: byHost, queries: ids.map((id) => `?host=${id}`) };
+  const phase = async (parts: { requests?: Requesting; stream?: boolean }): Promise<Run> => {
+    // The proxy closes connections that were idle in the phase before.
+    await parts.requests?.clients.ask({ do: "connect", queries: parts.requests.queries });
     const before = await cpuSeconds(cluster.control.pid);
     const [requests, pace] = await Promise.all([
-      parts.clients?.ask({ do: "run", seconds }),
+      parts.requests?.clients.ask({ do: "run", seconds }),
       parts.stream === true ? stream.read(megabytesPerSecond, seconds) : undefined,
     ]);
     const cpu = ((await cpuSeconds(cluster.control.pid)) - before) / seconds;
@@ -61,14 +69,16 @@ export async function versionRequests(options: VersionRequestsOptions): Promise<
   };
   const phases = {
     "the stream alone": () => phase({ stream: true }),
-    "requests alone, of a channel": () => phase({ clients: byChannel }),
-    "requests alone, of hosts": () => phase({ clients: byHost }),
-    "both, of a channel": () => phase({ clients: byChannel, stream: true }),
-    "both, of hosts": () => phase({ clients: byHost, stream: true }),
+    "requests alone, of a channel": () => phase({ requests: channelClients }),
+    "requests alone, of hosts": () => phase({ requests: hostClients }),
+    "both, of a channel": () => phase({ requests: channelClients, stream: true }),
+    "both, of hosts": () => phase({ requests: hostClients, stream: true }),
   };
   // The first requests compile what all later ones use.
-  await byHost.ask({ do: "run", seconds: 5 });
-  await byChannel.ask({ do: "run", seconds: 5 });
+  for (const { clients, queries } of [hostClients, channelClients]) {
+    await clients.ask({ do: "connect", queries });
+    await clients.ask({ do: "run", seconds: 5 });
+  }
   await agents.ask({ do: "state" });
   const runs: Record<string, Run[]> = {};
   for (let round = 0; round < rounds; round += 1) {
