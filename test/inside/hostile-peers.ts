@@ -54,7 +54,7 @@ export interface Roads {
 export function roadsOf({ server, dialled, session }: HostileSession): Roads {
   const [upstream] = server.sockets;
   const [road] = dialled;
-  if (upstream === undefined || road === undefined) throw new Error("there is no connection to the server");
+  if (upstream === undefined || road === undefined) throw new Error("the agent has not connected to the server");
   return { upstream, road, client: session.client };
 }
 

@@ -106,7 +106,7 @@ function userOf(caller: Caller): UserCaller {
   throw new PlatformError("denied", "access denied: this method is for users");
 }
 
-/** Throws `denied` for a user with a certificate, who may call some of these methods. */
+/** The caller with its browser session. Throws `denied` for a user with a certificate: the permissions of some methods let them through. */
 function inBrowser(caller: Caller): UserCaller & Required<Pick<UserCaller, "session">> {
   const user = userOf(caller);
   if (user.session !== undefined) return { ...user, session: user.session };

@@ -20,7 +20,7 @@ export interface ReportedStream {
   readonly id: string;
 }
 
-/** Records a proxy's open streams for the duration of a lease. Throws `limit` for a user who has too many. */
+/** Records a proxy's open streams; each record lasts as long as a lease. Throws `limit` when a user has too many. */
 export async function reportStreams(context: AuthContext, streams: readonly ReportedStream[]): Promise<void> {
   const byUser = Map.groupBy(streams, ({ user }) => user);
   await Promise.all(

@@ -20,7 +20,7 @@ interface Attempt {
   readonly cookie: string;
 }
 
-/** The same with an application over HTTP behind the fake agent, and the browsers of ann, who may use it, and of bob, who may not. */
+/** The same, with an HTTP application behind the fake agent and two browsers: ann's roles allow the application, bob's do not. */
 export class BrowserWorld implements AsyncDisposable {
   readonly world: AppWorld;
   readonly ann: WebBrowser;
