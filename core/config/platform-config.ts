@@ -20,6 +20,7 @@ export const ports = {
   ssh: 3022,
   proxySsh: 3023,
   tunnel: 3024,
+  kube: 3026,
   auth: 3025,
   postgres: 5432,
   mysql: 3036,
@@ -112,6 +113,9 @@ export const proxySchema = z.strictObject({
   public_addr: oneAddress(listenersPort).optional(),
   ssh_public_addr: oneAddress(listenersPort).optional(),
   tunnel_public_addr: oneAddress(listenersPort).optional(),
+  /** A port of its own for clients of Kubernetes, which the web port serves too. */
+  kube_listen_addr: hostPortText(ports.kube).optional(),
+  kube_public_addr: oneAddress(listenersPort).optional(),
   /** Ports for stock clients of databases: omitted ones are closed; PostgreSQL is served on the web port too. */
   postgres_listen_addr: hostPortText(ports.postgres).optional(),
   postgres_public_addr: oneAddress(listenersPort).optional(),

@@ -58,6 +58,7 @@ export const permissions = {
   signRelayedUser: { hosts: ["proxy", "auth"] },
   signRelayedDatabase: { hosts: ["proxy", "auth"] },
   signRelayedApp: { hosts: ["proxy", "auth"] },
+  signRelayedKube: { hosts: ["proxy", "auth"] },
   signDatabaseClient: { hosts: ["node"] },
   signAppToken: { hosts: ["node"] },
   signDatabaseServer: { hosts: ["auth"], users: { resource: "cert_authority", verb: "create" } },
