@@ -87,6 +87,7 @@ const sections: { readonly [Kind in ServiceKind]: (addresses: Addresses) => Part
   ssh: (addresses) => ({ ssh: sshSection(addresses) }),
   app: ({ facts }) => ({ app: { domain: appsDomain(facts) ?? "" } }),
   db: (addresses) => ({ db: dbSection(addresses) }),
+  kube: () => ({}),
 };
 
 /** Through `tsh` databases are reached at the web address; these are the addresses for their own clients. */
