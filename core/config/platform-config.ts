@@ -11,6 +11,7 @@ import { listenersPort } from "../transport/host-port.ts";
 import { appServiceSchema } from "./app-service.ts";
 import { storageSchema } from "./audit-destination.ts";
 import { dbServiceSchema } from "./db-service.ts";
+import { kubeServiceSchema } from "./kube-service.ts";
 import { hostPortText, oneAddress, onOff, orList, sshAlgorithmKeys } from "./setting.ts";
 import { upgradeChannels } from "./upgrade-channels.ts";
 
@@ -201,6 +202,7 @@ export const configSchema = z.strictObject({
   ssh_service: sshSchema.prefault({ enabled: false }),
   app_service: appServiceSchema.prefault({ enabled: false }),
   db_service: dbServiceSchema.prefault({ enabled: false }),
+  kubernetes_service: kubeServiceSchema.prefault({ enabled: false }),
 });
 
 /** The checked configuration file, with defaults filled in and files of secrets read. */
