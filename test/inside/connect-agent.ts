@@ -37,7 +37,7 @@ export async function joinTestHost(cluster: TestCluster, hostname: string, role:
 }
 
 /** A host whose agent may offer resources of this kind. */
-export async function joinServingHost(cluster: TestCluster, hostname: string, kind: "app" | "db"): Promise<HostCredentials> {
+export async function joinServingHost(cluster: TestCluster, hostname: string, kind: "app" | "db" | "kube"): Promise<HostCredentials> {
   const { secret } = await cluster.admin.createToken({ roles: ["node", kind], ttlSeconds: 60, uses: 1, secret: "" });
   const facts = { role: "node", hostname, names: [], labels: {}, services: [kind], version: "1" } as const;
   return await joinHost({ open: cluster.open, trust: { pins: [cluster.auth.caPin] }, token: secret, ...facts });
