@@ -1,25 +1,25 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
-import type { HeaderField } from "../../../core/resources/app-headers.ts";
-import { ignoreError } from "../../../core/transport/dial/attempt.ts";
+import type { HeaderField } from "../../core/resources/app-headers.ts";
+import { ignoreError } from "../../core/transport/dial/attempt.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "./exchange.ts";
-import { passedTrailers } from "./response-headers.ts";
-import type { OpenedRoad } from "./upstream-road.ts";
+import { passedTrailers } from "./passed-fields.ts";
+import type { OpenedRoad } from "./upstream-http1.ts";
 
-/** Time within which the application has to accept the session, ms. */
+/** Time within which the server has to accept the session, ms. */
 const settleMs = 15_000;
 const maxHead = 64 * 1024;
 
-/** Opens HTTP/2 over a connection to the application. Throws Node's errors. */
+/** Opens HTTP/2 over a connection. Throws Node's errors. */
 export async function openHttp2({ socket }: OpenedRoad, scheme: "http" | "https"): Promise<ClientHttp2Session> {
-  const session = connect(`${scheme}://application.invalid`, {
+  const session = connect(`${scheme}://server.invalid`, {
     createConnection: () => socket,
     settings: { enablePush: false, maxHeaderListSize: maxHead },
   });
   session.on("error", ignoreError);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const timer = setTimeout(() => session.destroy(new Error("the application did not accept HTTP/2")), settleMs);
+  const timer = setTimeout(() => session.destroy(new Error("the server did not accept HTTP/2")), settleMs);
   session.once("remoteSettings", () => resolve());
-  session.once("error", reject).once("close", () => reject(new Error("the application closed the connection")));
+  session.once("error", reject).once("close", () => reject(new Error("the server closed the connection")));
   try {
     await promise;
     return session;
@@ -70,7 +70,7 @@ export async function sendHttp2(session: ClientHttp2Session, asked: UpstreamRequ
 
 async function answered(stream: ClientHttp2Stream, trailers: () => readonly HeaderField[]): Promise<UpstreamAnswer> {
   return await new Promise((resolve, reject) => {
-    stream.on("error", reject).once("close", () => reject(new Error("the application ended the stream without a response")));
+    stream.on("error", reject).once("close", () => reject(new Error("the server ended the stream without a response")));
     stream.once("response", (fields: IncomingHttpHeaders & { ":status"?: number }, flags: number) => {
       const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0;
       resolve({
