@@ -1,31 +1,46 @@
 import { Agent, type IncomingMessage, request, type ClientRequest as SentRequest } from "node:http";
 import type { Duplex } from "node:stream";
-import type { HeaderField } from "../../../core/resources/app-headers.ts";
-import { ignoreError } from "../../../core/transport/dial/attempt.ts";
+import type { HeaderField } from "../../core/resources/app-headers.ts";
+import { ignoreError } from "../../core/transport/dial/attempt.ts";
 import { fieldOf, fieldPairs, type UpstreamAnswer, type UpstreamRequest } from "./exchange.ts";
-import { passedTrailers } from "./response-headers.ts";
-import type { UpstreamRoad } from "./upstream-road.ts";
+import { passedTrailers } from "./passed-fields.ts";
 
 /** Maximum size of a response's fields, bytes. */
 const maxHead = 64 * 1024;
-/** Maximum connections to the application for one connection of a user, and those that are kept between requests. */
-const most = { open: 32, kept: 4 } as const;
+/** Protocols of HTTP inside TLS, the preferred one first. */
+export type HttpProtocols = readonly ("h2" | "http/1.1")[];
 
-/** The application's answer to a request for another protocol: the connection, once it has agreed. */
+export interface OpenedRoad {
+  readonly socket: Duplex;
+  /** Selected inside TLS; undefined where there is no TLS, or the server selects nothing. */
+  readonly selected: "h2" | "http/1.1" | undefined;
+}
+
+/** Opens a connection that speaks one of these. Throws PlatformError. */
+export type OpenRoad = (protocols: HttpProtocols) => Promise<OpenedRoad>;
+
+export interface KeptConnections {
+  /** Whether connections are kept between requests. */
+  readonly keeps: boolean;
+  /** Maximum connections that are open for requests, and of these the ones kept between requests. */
+  readonly most: { readonly open: number; readonly kept: number };
+}
+
+/** The server's answer to a request for another protocol: the connection, once it has agreed. */
 export type UpgradeAnswer =
   | { readonly upgraded: Duplex; readonly head: { readonly status: number; readonly headers: readonly HeaderField[] } }
   | UpstreamAnswer;
 
-/** Requests to an application over HTTP/1.1. Connections are kept between requests, and only for this one user. */
+/** Requests to a server over HTTP/1.1. */
 export class UpstreamHttp1 {
   readonly #agent: Agent;
   /** Connected and not used yet. */
   #spare: Duplex | undefined;
 
-  constructor(road: UpstreamRoad, keepsConnections: boolean) {
-    this.#agent = new Agent({ keepAlive: keepsConnections, maxSockets: most.open, maxFreeSockets: most.kept });
+  constructor(open: OpenRoad, { keeps, most }: KeptConnections) {
+    this.#agent = new Agent({ keepAlive: keeps, maxSockets: most.open, maxFreeSockets: most.kept });
     this.#agent.createConnection = (_options, connected) => {
-      this.#connect(road).then(
+      this.#connect(open).then(
         (socket) => connected?.(null, socket),
         (thrown: unknown) => connected?.(thrown as Error, undefined as unknown as Duplex),
       );
@@ -39,10 +54,10 @@ export class UpstreamHttp1 {
     this.#spare = socket;
   }
 
-  async #connect(road: UpstreamRoad): Promise<Duplex> {
+  async #connect(open: OpenRoad): Promise<Duplex> {
     const spare = this.#spare;
     this.#spare = undefined;
-    const socket = spare === undefined || spare.destroyed ? (await road.open(["http/1.1"])).socket : spare;
+    const socket = spare === undefined || spare.destroyed ? (await open(["http/1.1"])).socket : spare;
     // Node's client adds its own for as long as it uses the connection.
     return socket.on("error", ignoreError);
   }
@@ -85,7 +100,7 @@ export class UpstreamHttp1 {
       sent.once("response", (response: IncomingMessage) => resolve(answerOf(response, asked.method)));
       // Stays: after the response, an error ends its body, which is where it counts.
       sent.on("error", (error) =>
-        reject(isStale(sent, asked) ? new StaleConnection("the application has closed the connection", { cause: error }) : error),
+        reject(isStale(sent, asked) ? new StaleConnection("the server has closed the connection", { cause: error }) : error),
       );
     });
     sent.on("continue", () => asked.onInform(100, []));
@@ -120,7 +135,7 @@ function isStale(sent: SentRequest, { method, body }: UpstreamRequest): boolean 
   return sent.reusedSocket && body === undefined && ["GET", "HEAD", "OPTIONS"].includes(method);
 }
 
-/** The length of the body for the application is the one that this agent has read, not one that `Connection` or a second field states. */
+/** The length of the body for the server is the one that this agent has read, not one that `Connection` or a second field states. */
 function framing(method: string, headers: readonly HeaderField[], hasBody: boolean): readonly HeaderField[] {
   if (fieldOf(headers, "content-length") !== undefined) return [];
   if (hasBody) return [["Transfer-Encoding", "chunked"]];
@@ -130,7 +145,7 @@ function framing(method: string, headers: readonly HeaderField[], hasBody: boole
 function sendBody(sent: SentRequest, { body, trailers, headers, onData }: UpstreamRequest): void {
   if (body === undefined) return void sent.end();
   const isChunked = fieldOf(headers, "content-length") === undefined;
-  // A client that waits for a word of the application sends nothing before.
+  // A client that waits for a word of the server sends nothing before.
   sent.write("", "latin1");
   body.on("data", onData).pipe(sent, { end: false });
   body.once("end", () => {
@@ -139,7 +154,7 @@ function sendBody(sent: SentRequest, { body, trailers, headers, onData }: Upstre
     sent.end();
   });
   sent.once("close", () => {
-    // An application may answer without having read it all.
+    // A server may answer without having read it all.
     body.unpipe(sent);
     body.resume();
   });

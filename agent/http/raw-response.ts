@@ -1,8 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
-import type { HeaderField } from "../../../core/resources/app-headers.ts";
-import type { ResponseHead } from "./exchange.ts";
-import { type HttpRefusal, refusalResponse } from "./http-refusal.ts";
+import type { HeaderField } from "../../core/resources/app-headers.ts";
+import type { ResponseHead, WholeResponse } from "./exchange.ts";
 
 /** The beginning of a response on a connection that Node's server has given away. Throws for a field that would not be one. Pure. */
 export function encodeHead({ status, message, headers }: ResponseHead): Buffer {
@@ -14,9 +13,8 @@ export function encodeHead({ status, message, headers }: ResponseHead): Buffer {
 }
 
 /** Sends a refusal and ends the connection. */
-export function refuseRaw(socket: Duplex, refusal: HttpRefusal, asked: readonly HeaderField[]): void {
+export function refuseRaw(socket: Duplex, { head, body }: WholeResponse): void {
   if (socket.destroyed || !socket.writable) return void socket.destroy();
-  const { head, body } = refusalResponse(refusal, asked);
   socket.write(encodeHead({ ...head, headers: [...head.headers, closing] }));
   endSoon(socket, body);
 }

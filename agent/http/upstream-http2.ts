@@ -1,27 +1,38 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
-import type { HeaderField } from "../../../core/resources/app-headers.ts";
-import { ignoreError } from "../../../core/transport/dial/attempt.ts";
+import type { HeaderField } from "../../core/resources/app-headers.ts";
+import { ignoreError } from "../../core/transport/dial/attempt.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "./exchange.ts";
-import { passedTrailers } from "./response-headers.ts";
-import type { OpenedRoad } from "./upstream-road.ts";
+import { passedTrailers } from "./passed-fields.ts";
+import type { OpenedRoad } from "./upstream-http1.ts";
 
-/** Time within which the application has to accept the session, ms. */
+/** Time within which the server has to accept the session, ms. */
 const settleMs = 15_000;
 const maxHead = 64 * 1024;
 
-/** Opens HTTP/2 over a connection to the application. Throws Node's errors. */
-export async function openHttp2({ socket }: OpenedRoad, scheme: "http" | "https"): Promise<ClientHttp2Session> {
-  const session = connect(`${scheme}://application.invalid`, {
+/** Bytes that one stream, and that all of a connection, may send before they are read. */
+export interface Windows {
+  readonly stream: number;
+  readonly connection: number;
+}
+
+/** Memory that a session may take, MB, where all its streams may wait. */
+const sessionMemory = 128;
+
+/** Opens HTTP/2 over a connection. Default of `windows`: Node's, for one user. Throws Node's errors. */
+export async function openHttp2({ socket }: OpenedRoad, scheme: "http" | "https", windows?: Windows): Promise<ClientHttp2Session> {
+  const session = connect(`${scheme}://server.invalid`, {
     createConnection: () => socket,
-    settings: { enablePush: false, maxHeaderListSize: maxHead },
+    settings: { enablePush: false, maxHeaderListSize: maxHead, ...(windows && { initialWindowSize: windows.stream }) },
+    ...(windows && { maxSessionMemory: sessionMemory }),
   });
   session.on("error", ignoreError);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const timer = setTimeout(() => session.destroy(new Error("the application did not accept HTTP/2")), settleMs);
+  const timer = setTimeout(() => session.destroy(new Error("the server did not accept HTTP/2")), settleMs);
   session.once("remoteSettings", () => resolve());
-  session.once("error", reject).once("close", () => reject(new Error("the application closed the connection")));
+  session.once("error", reject).once("close", () => reject(new Error("the server closed the connection")));
   try {
     await promise;
+    if (windows !== undefined) session.setLocalWindowSize(windows.connection);
     return session;
   } catch (thrown) {
     session.destroy();
@@ -31,10 +42,14 @@ export async function openHttp2({ socket }: OpenedRoad, scheme: "http" | "https"
   }
 }
 
-/** Sends a request over HTTP/2. Throws Node's errors. */
+/** The server did nothing with a request, and has stated so: it is safe to repeat. */
+export class UnreadRequest extends Error {}
+
+/** Sends a request over HTTP/2. Throws UnreadRequest, and Node's errors. */
 export async function sendHttp2(session: ClientHttp2Session, asked: UpstreamRequest, scheme: "http" | "https"): Promise<UpstreamAnswer> {
   const { method, target, host, headers, body, trailers, signal, onInform, onData } = asked;
   const head = { ...fieldsObject(headers), ":method": method, ":path": target, ":scheme": scheme, ":authority": host };
+  if (session.closed || session.destroyed) throw new UnreadRequest("the server takes no more requests on this connection");
   const stream = session.request(head, { endStream: body === undefined, waitForTrailers: body !== undefined });
   // Node ends what it resets: a request whose client has left must not look complete.
   let isCancelled = false;
@@ -70,7 +85,11 @@ export async function sendHttp2(session: ClientHttp2Session, asked: UpstreamRequ
 
 async function answered(stream: ClientHttp2Stream, trailers: () => readonly HeaderField[]): Promise<UpstreamAnswer> {
   return await new Promise((resolve, reject) => {
-    stream.on("error", reject).once("close", () => reject(new Error("the application ended the stream without a response")));
+    const fail = (error: Error): void => {
+      const isUnread = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM || ("code" in error && error.code === "ERR_HTTP2_GOAWAY_SESSION");
+      reject(isUnread ? new UnreadRequest("the server did not read the request", { cause: error }) : error);
+    };
+    stream.on("error", fail).once("close", () => reject(new Error("the server ended the stream without a response")));
     stream.once("response", (fields: IncomingHttpHeaders & { ":status"?: number }, flags: number) => {
       const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0;
       resolve({

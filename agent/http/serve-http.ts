@@ -1,16 +1,16 @@
 import type { TLSSocket } from "node:tls";
-import { type HttpSession, usualWaits, type Waits } from "./http-session.ts";
+import { type ConnectionLimits, type HttpHandlers, usualLimits } from "./http-handlers.ts";
 import { serveHttp1 } from "./serve-http1.ts";
 import { http2Preface, serveHttp2 } from "./serve-http2.ts";
 
-/** Serves a user's connection with a web application: HTTP/2 when it begins with its preface, else HTTP/1.1. Resolves when the connection has ended; never rejects. */
-export async function serveHttp(socket: TLSSocket, session: HttpSession, waits: Waits = usualWaits): Promise<void> {
+/** Serves a user's connection: HTTP/2 when it begins with its preface, else HTTP/1.1. Resolves when the connection has ended; never rejects. */
+export async function serveHttp(socket: TLSSocket, handlers: HttpHandlers, limits: ConnectionLimits = usualLimits): Promise<void> {
   socket.on("error", () => {});
   try {
-    const isHttp2 = await beginsWith(socket, http2Preface, waits.firstMs);
+    const isHttp2 = await beginsWith(socket, http2Preface, limits.firstMs);
     // A client that is silent, or has left.
     if (isHttp2 === undefined || socket.destroyed) return;
-    await (isHttp2 ? serveHttp2(socket, session, waits) : serveHttp1(socket, session, waits));
+    await (isHttp2 ? serveHttp2(socket, handlers, limits) : serveHttp1(socket, handlers, limits));
   } finally {
     socket.destroy();
   }

@@ -1,4 +1,6 @@
-import type { Waits } from "./http-session.ts";
+import type { ConnectionLimits } from "./http-handlers.ts";
+
+type Waits = Pick<ConnectionLimits, "firstMs" | "idleMs">;
 
 /** Ends a connection on which no request is open for too long. */
 export class IdleLimit {

@@ -1,19 +1,16 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { HeaderField } from "../../../core/resources/app-headers.ts";
-import { gatherWrites } from "../../../core/transport/gather-writes.ts";
+import type { HeaderField } from "../../core/resources/app-headers.ts";
+import { gatherWrites } from "../../core/transport/gather-writes.ts";
 import type { ClientAnswer } from "./exchange.ts";
-import { HttpRefusal } from "./http-refusal.ts";
-import { type HttpSession, maxExchanges, maxHead, usualWaits, type Waits } from "./http-session.ts";
+import { type ConnectionLimits, type HttpHandlers, maxHead, usualLimits } from "./http-handlers.ts";
 import { clientRequest } from "./http1-request.ts";
 import { IdleLimit } from "./idle-limit.ts";
 import { refuseRaw } from "./raw-response.ts";
-import { serveExchange } from "./serve-exchange.ts";
-import { serveUpgrade } from "./serve-upgrade.ts";
 
 /** Serves a user's connection that speaks HTTP/1.1, until it ends. */
-export async function serveHttp1(socket: Duplex, session: HttpSession, waits: Waits = usualWaits): Promise<void> {
-  const limit = new IdleLimit(waits, () => socket.destroy());
+export async function serveHttp1(socket: Duplex, handlers: HttpHandlers, limits: ConnectionLimits = usualLimits): Promise<void> {
+  const limit = new IdleLimit(limits, () => socket.destroy());
   const server = createServer({
     maxHeaderSize: maxHead,
     insecureHTTPParser: false,
@@ -31,11 +28,11 @@ export async function serveHttp1(socket: Duplex, session: HttpSession, waits: Wa
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     // What follows may be a part of the one before, for another reader.
     if (isOver) return;
-    if (limit.open >= maxExchanges) return void socket.destroy();
+    if (limit.open >= limits.maxExchanges) return void socket.destroy();
     const done = limit.begin();
     response.once("close", done);
     response.sendDate = false;
-    void serveExchange(clientRequest(request), answerTo(request, response, onLast), session);
+    void handlers.exchange(clientRequest(request), answerTo(request, response, onLast));
   };
   server.on("request", serve).on("checkContinue", serve);
   server.on("upgrade", (request: IncomingMessage, _socket: Duplex, head: Buffer) => {
@@ -43,11 +40,11 @@ export async function serveHttp1(socket: Duplex, session: HttpSession, waits: Wa
     if (limit.open > 0) return void socket.destroy();
     limit.stop();
     if (head.length > 0) socket.unshift(head);
-    void serveUpgrade(request, socket, session);
+    void handlers.upgrade(request, socket);
   });
   const refuse = (status: number, message: string): void => {
     if (limit.open > 0) socket.destroy();
-    else refuseRaw(socket, new HttpRefusal(status, message), []);
+    else refuseRaw(socket, handlers.refusal(status, message));
   };
   server.on("connect", () => refuse(405, "CONNECT is not supported"));
   server.on("clientError", (error: NodeJS.ErrnoException) => {

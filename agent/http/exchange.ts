@@ -1,5 +1,5 @@
 import type { Readable, Writable } from "node:stream";
-import type { HeaderField } from "../../../core/resources/app-headers.ts";
+import type { HeaderField } from "../../core/resources/app-headers.ts";
 
 /** One request as its client sent it, whatever the version of HTTP. */
 export interface ClientRequest {
@@ -24,6 +24,12 @@ export interface ResponseHead {
   readonly headers: readonly HeaderField[];
 }
 
+/** A response with its body, whose length is among its fields. */
+export interface WholeResponse {
+  readonly head: ResponseHead;
+  readonly body: Buffer;
+}
+
 /** Where the response to one request goes. */
 export interface ClientAnswer {
   /** Aborted when the client has left before the end of the response. */
@@ -39,7 +45,7 @@ export interface ClientAnswer {
   abort(): void;
 }
 
-/** A request as it goes to the application. */
+/** A request as it goes to the server. */
 export interface UpstreamRequest {
   readonly method: string;
   /** Path and query, or `*`. */
@@ -63,6 +69,17 @@ export interface UpstreamAnswer extends ResponseHead {
   readonly trailers: () => readonly HeaderField[];
   /** Whether the body has ended without being complete. */
   readonly isBroken: () => boolean;
+}
+
+/** Sends a whole response. Never throws. */
+export function sendWhole(answer: ClientAnswer, { head, body }: WholeResponse): void {
+  try {
+    const to = answer.begin(head, body.length > 0);
+    if (body.length > 0) to.write(body);
+    answer.end([]);
+  } catch {
+    answer.abort();
+  }
 }
 
 /** `[name, value, name, value]`, as Node gives and takes fields, in pairs. Pure. */

@@ -1,25 +1,24 @@
 import { constants, type IncomingHttpHeaders, performServerHandshake, type ServerHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
-import { leaveHandshake } from "../../../core/node-internals/leave-handshake.ts";
-import type { HeaderField } from "../../../core/resources/app-headers.ts";
+import { leaveHandshake } from "../../core/node-internals/leave-handshake.ts";
+import type { HeaderField } from "../../core/resources/app-headers.ts";
 import type { ClientAnswer, ClientRequest } from "./exchange.ts";
-import { type HttpSession, maxExchanges, maxHead, usualWaits, type Waits } from "./http-session.ts";
+import { type ConnectionLimits, type HttpHandlers, maxHead, usualLimits } from "./http-handlers.ts";
 import { IdleLimit } from "./idle-limit.ts";
-import { serveExchange } from "./serve-exchange.ts";
 import { fieldsObject, pairsOf } from "./upstream-http2.ts";
 
 /** What a connection begins with when its client speaks HTTP/2 without asking (RFC 9113 §3.4). */
 export const http2Preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 /** Serves a user's connection that speaks HTTP/2, until it ends. */
-export async function serveHttp2(socket: TLSSocket, session: HttpSession, waits: Waits = usualWaits): Promise<void> {
+export async function serveHttp2(socket: TLSSocket, handlers: HttpHandlers, limits: ConnectionLimits = usualLimits): Promise<void> {
   leaveHandshake(socket);
   const http2 = performServerHandshake(socket, {
     maxSessionMemory: 16,
-    settings: { maxConcurrentStreams: maxExchanges, maxHeaderListSize: maxHead, enableConnectProtocol: false },
+    settings: { maxConcurrentStreams: limits.maxExchanges, maxHeaderListSize: maxHead, enableConnectProtocol: false },
   });
   // GOAWAY: the client opens another connection for its next request.
-  const limit = new IdleLimit(waits, () => {
+  const limit = new IdleLimit(limits, () => {
     http2.close();
     setTimeout(() => socket.destroy(), 1_000).unref();
   });
@@ -27,7 +26,7 @@ export async function serveHttp2(socket: TLSSocket, session: HttpSession, waits:
   http2.on("stream", (stream, headers) => {
     stream.on("error", () => {});
     stream.once("close", limit.begin());
-    void serveExchange(clientRequest(stream, headers), answerTo(stream), session);
+    void handlers.exchange(clientRequest(stream, headers), answerTo(stream));
   });
   await new Promise<void>((resolve) => void socket.once("close", () => resolve()));
   limit.stop();
