@@ -82,7 +82,7 @@ export async function kubeWorld({ own = false }: { readonly own?: boolean } = {}
       await add("/api/v1/namespaces", { metadata: { name, annotations } } as { metadata: { name: string } });
       const account = `/api/v1/namespaces/${name}/serviceaccounts/default`;
       // Pods are refused before its controller has made its token.
-      await until("the namespace has its service account", async () => (await api.ask("GET", account)).body.secrets?.length > 0);
+      await until("the namespace has its service account", async () => (await api.ask("GET", account)).body.secrets !== undefined);
       return name;
     },
     agentKubeconfig: async () => {
@@ -92,7 +92,7 @@ export async function kubeWorld({ own = false }: { readonly own?: boolean } = {}
       await bind({ kind: "ServiceAccount", name: "agent", namespace }, role);
       const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 86_400 } };
       const { status } = await api.must("POST", `/api/v1/namespaces/${namespace}/serviceaccounts/agent/token`, request);
-      return await writeKubeconfig(join(dir, `${role}.kubeconfig`), { server: apiServerUrl, ca, user: { token: status.token as string } });
+      return await writeKubeconfig(join(dir, `${role}.kubeconfig`), { server: apiServerUrl, ca, user: { token: status?.token ?? "" } });
     },
     grant: (group, clusterRole) => bind({ kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: group }, clusterRole),
     auditEvents: async (fits = () => true) => {
