@@ -26,21 +26,18 @@ export async function runFakeKubelet(api: KubeApi): Promise<void> {
 }
 
 async function serve(api: KubeApi): Promise<never> {
-  const started = new Set<string>();
+  for (;;) await follow(api, new Set()).catch(() => new Promise((resolve) => setTimeout(resolve, 200)));
+}
+
+/** Until the API server ends the watch. `started`: pods whose status is written, or about to be. */
+async function follow(api: KubeApi, started: Set<string>): Promise<void> {
   const mine = `fieldSelector=spec.nodeName%3D${name}`;
-  for (;;) {
-    try {
-      const list = await api.must("GET", `/api/v1/pods?${mine}`);
-      const pods = list.items as readonly KubeObject[];
-      for (let at = 0; at < pods.length; at += 32) await Promise.all(pods.slice(at, at + 32).map((pod) => settle(api, pod, started)));
-      for await (const { type, object } of api.watch(`/api/v1/pods?watch=1&${mine}&resourceVersion=${list.metadata.resourceVersion}`)) {
-        if (type === "ERROR") break;
-        if (type === "DELETED") started.delete(object.metadata.uid ?? "");
-        else void settle(api, object, started).catch(() => {});
-      }
-    } catch {
-      await new Promise((resolve) => setTimeout(resolve, 200));
-    }
+  const { items: pods = [], metadata } = await api.must("GET", `/api/v1/pods?${mine}`);
+  for (let at = 0; at < pods.length; at += 32) await Promise.all(pods.slice(at, at + 32).map((pod) => settle(api, pod, started)));
+  for await (const { type, object } of api.watch(`/api/v1/pods?watch=1&${mine}&resourceVersion=${metadata.resourceVersion}`)) {
+    if (type === "ERROR") return;
+    if (type === "DELETED") started.delete(object.metadata.uid ?? "");
+    else void settle(api, object, started).catch(() => {});
   }
 }
 
@@ -56,14 +53,9 @@ async function settle(api: KubeApi, pod: KubeObject, started: Set<string>): Prom
   await api.ask("PATCH", `${path}/status`, { status: statusOf(pod, started.size) }, mergePatch);
 }
 
-interface Container {
-  readonly name: string;
-  readonly image: string;
-}
-
 function statusOf(pod: KubeObject, count: number): object {
   const time = now();
-  const containers = (pod.spec.containers as readonly Container[]).map(({ name: container, image }) => ({
+  const containers = (pod.spec?.containers ?? []).map(({ name: container, image }) => ({
     ...{ name: container, image, imageID: image, restartCount: 0 },
     ...stateOf(image, time),
   }));

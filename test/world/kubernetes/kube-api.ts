@@ -5,8 +5,8 @@ import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
+/** What the tests read of any object, or of a list, or of a Status. */
 export interface KubeObject {
-  readonly apiVersion?: string;
   readonly kind?: string;
   readonly metadata: {
     readonly name: string;
@@ -15,8 +15,16 @@ export interface KubeObject {
     readonly resourceVersion?: string;
     readonly deletionTimestamp?: string;
   };
-  // biome-ignore lint/suspicious/noExplicitAny: what the API server says, in the form that its documentation has.
-  readonly [field: string]: any;
+  readonly spec?: { readonly containers?: readonly { readonly name: string; readonly image: string }[] };
+  readonly status?: {
+    readonly phase?: string;
+    /** Of a TokenRequest. */
+    readonly token?: string;
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
+  readonly items?: readonly KubeObject[];
+  readonly secrets?: readonly object[];
+  readonly message?: string;
 }
 
 export interface Answered {
@@ -48,8 +56,10 @@ export async function kubeApi(server: string, pki: string): Promise<KubeApi> {
     sent.end(data);
     const [response] = (await once(sent, "response")) as [IncomingMessage];
     const text = Buffer.concat((await response.toArray()) as Buffer[]).toString();
-    const body_ = text.startsWith("{") ? (JSON.parse(text) as KubeObject) : { metadata: { name: "" }, text };
-    return { status: response.statusCode ?? 0, body: body_ };
+    return {
+      status: response.statusCode ?? 0,
+      body: text.startsWith("{") ? (JSON.parse(text) as KubeObject) : { metadata: { name: "" }, message: text },
+    };
   };
   return {
     ask,

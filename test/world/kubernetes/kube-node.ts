@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, rmdir, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { output } from "../program.ts";
 import { until } from "../until.ts";
@@ -45,19 +45,8 @@ export async function startKubeNode(daemons: Daemons, api: KubeApi, { folder, ad
   await until("the node is ready", async () => {
     daemons.check("kubelet");
     const node = (await api.ask("GET", "/api/v1/nodes/real")).body;
-    const conditions = (node.status?.conditions ?? []) as readonly { type: string; status: string }[];
-    return conditions.some(({ type, status }) => type === "Ready" && status === "True");
+    return node.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True");
   });
-}
-
-/** Removes control groups of a node that is gone. */
-export async function removeGroups(tag: string): Promise<void> {
-  for (const controller of controllers) {
-    const folder = groupOf(controller, tag);
-    if (!existsSync(folder)) continue;
-    const all = (await output("find", [folder, "-depth", "-type", "d"])).split("\n").filter((one) => one !== "");
-    for (const one of all) await rmdir(one).catch(() => {});
-  }
 }
 
 const bridge = {
