@@ -103,11 +103,21 @@ interface Applicant {
 
 /** Checks token, version and names. The token comes first, so that names of other hosts are not revealed to clients without one. */
 async function admissible(context: AuthContext, { ask, role, id, seen }: Applicant) {
+  await checkAccount(context, ask, seen);
   const stored = await usable(context, { ask, role, seen });
   refuseMisfit(ask.version);
   const others = await otherNames(context, { role, id });
   const names = checkHostNames({ role, hostname: ask.hostname, names: ask.names, cluster: context.clusterName, others });
   return { stored, names, nodes: others.nodes };
+}
+
+/** A pod is known before anything about the token is told: its name is not a secret. */
+async function checkAccount(context: AuthContext, { token: name, idToken }: JoinFacts, seen: Seen): Promise<void> {
+  const stored = idToken === "" ? undefined : await findTokenByName(context, name);
+  if (stored === undefined) return;
+  seen.token = name;
+  const { clusterName: audience, kubernetes: api, reviews: queue } = context;
+  await checkKubernetesJoin({ token: stored.token, idToken, audience, now: context.now(), api, queue });
 }
 
 /** A joining host can easily get another version; one that has joined only causes a warning, so that it stays reachable. */
@@ -171,10 +181,6 @@ async function usable(context: AuthContext, { ask, role, seen }: Pick<Applicant,
   if (stored === undefined) return refuse("unknown join token", "make one with: tctl tokens add");
   const { token } = stored;
   seen.token = token.metadata.name;
-  if (ask.idToken !== "") {
-    const { clusterName: audience, kubernetes: api, reviews: queue } = context;
-    await checkKubernetesJoin({ token, idToken: ask.idToken, audience, now: context.now(), api, queue });
-  }
   if (isExpired(token, context.now())) refuse(`the join token expired at ${token.metadata.expires}`, "make a new one with: tctl tokens add");
   const wanted = neededRoles(role, ask.services);
   if (!wanted.every((one) => token.spec.roles.some((granted) => granted === one))) {
