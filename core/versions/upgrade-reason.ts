@@ -37,7 +37,7 @@ export const upgradeReasons = {
   updater_missing: "the host counts as enrolled, but the updater is not installed",
   timer_off: "the updater's timer is disabled or stopped",
   never_ran: "the updater is installed, but has not run yet",
-  updater_silent: "the updater has not run for two days, although its timer is on",
+  updater_silent: "the updater has not run for two days, although its timer is on; in Kubernetes for two hours",
   rolling_out: "pods of the workload are being replaced, or are not ready",
   set_back: "another program set the previous image again each time: the updater has stopped",
   suggested: "the image is named to the tool that owns it, which has not set it yet",

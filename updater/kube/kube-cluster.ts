@@ -12,6 +12,8 @@ export interface ClusterOptions {
   /** Name of the workload, which is the release's. */
   readonly name: string;
   readonly container: string;
+  /** Undefined: whichever there is, a StatefulSet first. */
+  readonly kind?: WorkloadKind | undefined;
 }
 
 /** A change of the workload: all of it, or nothing. */
@@ -35,8 +37,10 @@ export class KubeCluster {
     this.#options = options;
   }
 
-  /** The StatefulSet; a Deployment where there is none. Throws `not_found` if there is neither, `invalid` without the container. */
+  /** Throws `not_found` if it is not there, `invalid` without the container. */
   async workload(signal: AbortSignal): Promise<Workload> {
+    const { kind } = this.#options;
+    if (kind !== undefined) return this.#parsed(await this.#get(kind, signal));
     const found = await this.#get("StatefulSet", signal).catch((thrown: unknown) => {
       if (thrown instanceof PlatformError && thrown.code === "not_found") return undefined;
       throw thrown;

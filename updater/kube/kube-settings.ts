@@ -6,6 +6,7 @@ import { parseVersion } from "../../core/versions/compare-versions.ts";
 import { type Endpoint, parseEndpoint } from "../settings.ts";
 import { UpgradeError } from "../upgrade-error.ts";
 import { parseImage } from "./image-reference.ts";
+import type { WorkloadKind } from "./workload.ts";
 
 /** Settings of the controller, from its command line, which the chart writes. */
 export interface KubeSettings {
@@ -13,6 +14,8 @@ export interface KubeSettings {
   /** Undefined: that of the pod. */
   readonly namespace: string | undefined;
   readonly container: string;
+  /** Undefined: whichever there is. */
+  readonly kind: WorkloadKind | undefined;
   readonly proxy: HostPort;
   readonly endpoint: Endpoint;
   readonly mode: "apply" | "suggest";
@@ -33,6 +36,7 @@ const logLevels = ["debug", "info", "warn", "error"] as const;
 export const kubeUsage = `platform-upgrade kube keeps the agents of one release in Kubernetes at the version that their cluster wants.
 
   --agent-name NAME        the release: name of its StatefulSet or Deployment
+  --agent-kind KIND        statefulset or deployment; default: whichever there is
   --agent-namespace NAME   its namespace; default: that of this pod
   --proxy-address H:P      the cluster's proxy
   --channel NAME           version channel; default: default
@@ -52,6 +56,7 @@ export const kubeUsage = `platform-upgrade kube keeps the agents of one release 
 
 const options = {
   "agent-name": { type: "string" },
+  "agent-kind": { type: "string" },
   "agent-namespace": { type: "string" },
   "proxy-address": { type: "string" },
   channel: { type: "string", default: "default" },
@@ -82,6 +87,7 @@ export function parseKubeSettings(args: readonly string[]): KubeSettings {
     name: nameOf("agent-name", name),
     namespace: values["agent-namespace"] === undefined ? undefined : nameOf("agent-namespace", values["agent-namespace"]),
     container: nameOf("container-name", values["container-name"]),
+    kind: kindOf(values["agent-kind"]),
     proxy,
     endpoint: endpointOf(values["version-server"], { proxy, channel: values.channel }),
     mode: oneOf("mode", values.mode, ["apply", "suggest"] as const),
@@ -118,6 +124,11 @@ function nameOf(flag: string, text: string): string {
 
 function oneOf<Value extends string>(flag: string, text: string, values: readonly Value[]): Value {
   return values.find((value) => value === text) ?? refuse(flag, `is one of ${values.join(", ")}, not ${JSON.stringify(text.slice(0, 80))}`);
+}
+
+function kindOf(text: string | undefined): WorkloadKind | undefined {
+  if (text === undefined) return undefined;
+  return oneOf("agent-kind", text.toLowerCase(), ["statefulset", "deployment"] as const) === "statefulset" ? "StatefulSet" : "Deployment";
 }
 
 function addressOf(flag: string, text: string): HostPort {

@@ -68,13 +68,14 @@ const clock = { wall: () => new Date(), steady: () => performance.now() };
 /** Election, watch and runs, until aborted. Throws PlatformError if it cannot start. */
 async function serve(settings: KubeSettings, { env, log, signal }: ControllerDeps): Promise<void> {
   const pod = await inCluster(env);
-  const [namespace, { name, container }] = [settings.namespace ?? pod.namespace, settings];
+  const { name, container, kind } = settings;
+  const namespace = settings.namespace ?? pod.namespace;
   // A misspelt file must be found at the start, not in the maintenance window.
   await readKeys(settings);
   await using runRequests = new KubernetesApi(pod);
   // Apart from the others: a renewal must not wait for a slow list.
   await using leaseRequests = new KubernetesApi(pod);
-  const cluster = new KubeCluster({ requests: runRequests, namespace, name, container });
+  const cluster = new KubeCluster({ requests: runRequests, namespace, name, container, kind });
   const lease = new LeaseObject(leaseRequests, { namespace, name });
   const leader = new Leader({ lease, me: `${hostname()}_${randomUUID()}`, log, clock, heard: (answered) => state.heard(answered) });
   const state = new ControllerState({ updater: version, clock, isLeader: () => leader.holds });

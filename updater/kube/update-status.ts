@@ -14,7 +14,7 @@ export interface UpdateStatus {
 }
 
 const maxDetail = 500;
-/** Age at which an unchanged status is written again, so that a silent updater can be told from one without news, ms. */
+/** Age at which an unchanged status is written again, so that a silent updater differs from one without news, ms. */
 const refreshMs = 25 * 60_000;
 
 export function encodeStatus(status: UpdateStatus): string {
