@@ -1,5 +1,6 @@
 import { PlatformError } from "../errors/platform-error.ts";
 import type { UserIdentity } from "../identity/identity.ts";
+import { serviceKinds } from "../kinds/service-kinds.ts";
 import { type Lock, removedUserId } from "../resources/lock.ts";
 import type { Role } from "../resources/role.ts";
 import type { Traits, User } from "../resources/user.ts";
@@ -39,7 +40,12 @@ const everything: Role = {
   version: "v7",
   metadata: { name: "-everything-" },
   spec: {
-    allow: { logins: ["*"], db_users: ["*"], db_names: ["*"], node_labels: { "*": "*" }, app_labels: { "*": "*" }, db_labels: { "*": "*" } },
+    allow: {
+      logins: ["*"],
+      db_users: ["*"],
+      db_names: ["*"],
+      ...Object.fromEntries(Object.values(serviceKinds).map(({ labels }) => [labels, { "*": "*" }])),
+    },
   },
 };
 
