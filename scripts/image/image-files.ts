@@ -62,8 +62,9 @@ async function keepCopyrights(doc: string): Promise<void> {
 /** Modules of iconv and of profiling, which the runtime does not load. */
 async function dropConverters(root: string): Promise<void> {
   for (const usr of ["usr/lib", "lib"]) {
-    for (const machine of await readdir(join(root, usr)).catch(() => [])) {
-      for (const name of ["gconv", "audit"]) await rm(join(root, usr, machine, name), { recursive: true, force: true });
+    for (const machine of await readdir(join(root, usr), { withFileTypes: true })) {
+      if (!machine.isDirectory()) continue;
+      for (const name of ["gconv", "audit"]) await rm(join(root, usr, machine.name, name), { recursive: true, force: true });
     }
   }
 }

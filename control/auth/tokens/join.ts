@@ -15,11 +15,15 @@ import { hostWrite, nodeNamesWrite, nodeServicesWrite, proxyNamesWrite } from ".
 import { otherNames } from "../inventory/names-in-use.ts";
 import { checkLabels } from "../inventory/nodes.ts";
 import { checkHostNames } from "./host-names.ts";
-import { findTokenBySecret, isExpired, type JoinRole, type StoredToken, tokenWrite } from "./tokens.ts";
+import { checkKubernetesJoin } from "./kubernetes-join.ts";
+import { findTokenByName, findTokenBySecret, isExpired, type JoinRole, type StoredToken, tokenWrite } from "./tokens.ts";
 
 /** Facts that decide whether a host may join. */
 export interface JoinFacts {
+  /** Its secret; with `idToken` its name. */
   readonly token: string;
+  /** Token of a Kubernetes service account; empty: none. */
+  readonly idToken: string;
   readonly role: string;
   readonly hostname: string;
   readonly names: readonly string[];
@@ -163,10 +167,14 @@ async function usable(context: AuthContext, { ask, role, seen }: Pick<Applicant,
   const refuse = (why: string, hint: string): never => {
     throw new PlatformError("denied", why, { hint });
   };
-  const stored = await findTokenBySecret(context, ask.token);
+  const stored = await (ask.idToken === "" ? findTokenBySecret : findTokenByName)(context, ask.token);
   if (stored === undefined) return refuse("unknown join token", "make one with: tctl tokens add");
   const { token } = stored;
   seen.token = token.metadata.name;
+  if (ask.idToken !== "") {
+    const { clusterName: audience, kubernetes: api, reviews: queue } = context;
+    await checkKubernetesJoin({ token, idToken: ask.idToken, audience, now: context.now(), api, queue });
+  }
   if (isExpired(token, context.now())) refuse(`the join token expired at ${token.metadata.expires}`, "make a new one with: tctl tokens add");
   const wanted = neededRoles(role, ask.services);
   if (!wanted.every((one) => token.spec.roles.some((granted) => granted === one))) {
