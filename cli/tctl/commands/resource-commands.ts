@@ -146,7 +146,7 @@ export const resourceCommands: readonly CommandSpec[] = [
     details:
       "Print resources: all of a kind (role, user, token, node, lock, cluster_maintenance_config, upgrade_rollout), or one. JSON is a list for a kind and the document itself for kind/name.",
     args: ["<kind[/name]>"],
-    options: [...hostFilterOptions, { flags: "--with-secrets", text: "also print secrets; no kind holds any in this version" }],
+    options: [...hostFilterOptions, { flags: "--with-secrets", text: "also print secrets: the kubeconfig of a kube_cluster" }],
     formats: yamlFirst,
     examples: ["tctl get role/access > access.yaml", 'tctl get nodes --query=\'labels["env"] == "prod"\' --format=json'],
     run: async (call) => (await import("../resources.ts")).getResources(call),

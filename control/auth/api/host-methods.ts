@@ -31,13 +31,14 @@ export function hostMethods(api: Api): Handlers<"join" | "checkJoin" | "renewHos
   };
   return {
     join: async (request, { address }) => {
-      const { token, role, hostname, names, sshPublicKey, tlsPublicKey, version, labels, services } = request;
-      const ask = { token, role, hostname, names, sshPublicKey, tlsPublicKey, version, labels, services, address };
+      const { token, role, hostname, names, sshPublicKey, tlsPublicKey, version, labels, services, idToken } = request;
+      const ask = { token, idToken, role, hostname, names, sshPublicKey, tlsPublicKey, version, labels, services, address };
       const { id, issued } = await limited(address, () => join(context, ask));
       return { hostId: id, ...issued, cluster: clusterFacts(context) };
     },
-    checkJoin: async ({ token, role, hostname, names, version, services }, { address }) => {
-      const { metadata, spec } = await limited(address, () => checkJoin(context, { token, role, hostname, names, version, services, address }));
+    checkJoin: async ({ token, idToken, role, hostname, names, version, services }, { address }) => {
+      const ask = { token, idToken, role, hostname, names, version, services, address };
+      const { metadata, spec } = await limited(address, () => checkJoin(context, ask));
       return { expires: metadata.expires ?? "", ...(spec.uses_left !== undefined && { usesLeft: spec.uses_left }) };
     },
     renewHost: async (request, caller) => {

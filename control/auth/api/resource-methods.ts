@@ -16,7 +16,7 @@ import { createToken } from "../tokens/tokens.ts";
 import { allowedAccounts } from "./allowed-accounts.ts";
 import { actorOf, type Caller } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
-import { isDenied, mayReach, requireRule } from "./permissions.ts";
+import { isDenied, mayReach, mayServe, requireRule } from "./permissions.ts";
 import { resourceKind } from "./resource-kinds.ts";
 
 export function resourceMethods(api: Api): Handlers<"createToken" | "listResources" | "getResource" | "putResource" | "deleteResource"> {
@@ -26,7 +26,7 @@ export function resourceMethods(api: Api): Handlers<"createToken" | "listResourc
       const made = await createToken(context, { roles, ttlSeconds, uses, secret, actor: actorOf(caller) });
       return { secret: made.secret, token: message(made.token) };
     },
-    listResources: async ({ kind, labels, search, query, limit, cursor }, caller) => {
+    listResources: async ({ kind, labels, search, query, limit, cursor, withSecrets }, caller) => {
       const found = resourceKind(kind);
       if (kind === "node") {
         const page = await listNodesFor(api, caller, { labels, search, query, limit, cursor });
@@ -35,9 +35,10 @@ export function resourceMethods(api: Api): Handlers<"createToken" | "listResourc
       if (Object.keys(labels).length > 0 || search.length > 0 || query !== "")
         throw new PlatformError("invalid", `filters are only supported for nodes, not for kind ${kind}`);
       await requireRule(context, caller, { resource: kind, verb: "list" });
-      return { resources: (await found.list(context)).map(message) };
+      const shown = await shownTo(api, caller, { kind, withSecrets });
+      return { resources: (await found.list(context)).map((document) => message(shown(document))) };
     },
-    getResource: async ({ kind, name }, caller) => {
+    getResource: async ({ kind, name, withSecrets }, caller) => {
       const found = resourceKind(kind);
       try {
         await requireRule(context, caller, { resource: kind, verb: "read" });
@@ -48,14 +49,15 @@ export function resourceMethods(api: Api): Handlers<"createToken" | "listResourc
         if (!(await mayReach(context, caller))(anyLogin(node))) throw new PlatformError("not_found", `${kind} ${name} does not exist`);
         return message(node);
       }
-      return message(await found.get(context, name));
+      const shown = await shownTo(api, caller, { kind, withSecrets });
+      return message(shown(await found.get(context, name)));
     },
     putResource: async ({ json, overwrite, mustExist }, caller) => {
       const document = readDocument(resourceDocument, json);
       const kind = resourceKind(document.kind);
       const exists = (await context.storage.get(storedKey(document))) !== undefined;
       await requireRule(context, caller, { resource: document.kind, verb: exists ? "update" : "create" });
-      return message(await kind.put(context, document, { overwrite, mustExist, actor: actorOf(caller) }));
+      return message(kind.hide(await kind.put(context, document, { overwrite, mustExist, actor: actorOf(caller) })));
     },
     deleteResource: async ({ kind, name }, caller) => {
       const found = resourceKind(kind);
@@ -64,6 +66,18 @@ export function resourceMethods(api: Api): Handlers<"createToken" | "listResourc
       return { notes: [...(await found.delete(context, name, actorOf(caller)))] };
     },
   };
+}
+
+/** Documents as the caller sees them: with their secrets for an agent that serves them, and for a user who asks for them and may read the kind. */
+async function shownTo(
+  { context }: Pick<Api, "context">,
+  caller: Caller,
+  { kind, withSecrets }: { readonly kind: string; readonly withSecrets: boolean },
+): Promise<(document: Document) => Document> {
+  if (await mayServe(context, caller, kind)) return (document) => document;
+  if (!withSecrets) return resourceKind(kind).hide;
+  await requireRule(context, caller, { resource: kind, verb: "read" });
+  return (document) => document;
 }
 
 function message(document: Document): MessageInitShape<typeof ResourceSchema> {
