@@ -111,7 +111,7 @@ async function admissible(context: AuthContext, { ask, role, id, seen }: Applica
   return { stored, names, nodes: others.nodes };
 }
 
-/** A pod is known before anything about the token is told: its name is not a secret. */
+/** A pod proves its account before it learns anything about the token: its name is not a secret. */
 async function checkAccount(context: AuthContext, { token: name, idToken }: JoinFacts, seen: Seen): Promise<void> {
   const stored = idToken === "" ? undefined : await findTokenByName(context, name);
   if (stored === undefined) return;
