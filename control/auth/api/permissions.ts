@@ -95,6 +95,7 @@ export const permissions = {
   changeRollout: { hosts: ["auth"], users: { resource: "upgrade_rollout", verb: "update" } },
   emitEvents: { hosts: ["node", "proxy", "auth"] },
   uploadRecording: { hosts: ["node", "proxy"] },
+  uploadRecordings: { hosts: ["node", "proxy"] },
   listRecordings: { hosts: ["auth"], users: "by kind" },
   readRecording: { hosts: ["auth"], users: "by kind" },
   indexRecording: { hosts: ["auth"], users: "by kind" },
