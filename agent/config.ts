@@ -1,4 +1,4 @@
-import type { PlatformConfig } from "../core/config/platform-config.ts";
+import type { JoinMethod, PlatformConfig } from "../core/config/platform-config.ts";
 import { sshAlgorithms } from "../core/config/setting.ts";
 import { PlatformError } from "../core/errors/platform-error.ts";
 import type { Labels } from "../core/resources/metadata.ts";
@@ -12,6 +12,7 @@ export interface AgentConfig {
   readonly nodename: string;
   /** State directory: `${dataDir}/agent`. */
   readonly dataDir: string;
+  readonly joinMethod: JoinMethod;
   /** Omitted when the host has joined before. */
   readonly token?: string | undefined;
   readonly caPins: readonly string[];
@@ -75,11 +76,17 @@ export function agentConfig(config: PlatformConfig, local?: LocalControl): Agent
     ...(app.enabled && { app: appConfig(app) }),
     ...(db.enabled && { db: { databases: db.databases, matchers: db.resources.map(({ labels }) => labels) } }),
   };
-  const { token, caPins, proxy_server: proxyServer, auth_server: authServer } = platform;
-  if (proxyServer !== undefined) return { ...shared, token, caPins, way: { kind: "proxy", proxyServer } };
+  const { joinMethod, token, caPins, proxy_server: proxyServer, auth_server: authServer } = platform;
+  if (proxyServer !== undefined) return { ...shared, joinMethod, token, caPins, way: { kind: "proxy", proxyServer } };
   if (local !== undefined)
-    return { ...shared, token: local.token, caPins: local.caPins, way: { kind: "proxy", proxyServer: local.webAddress, isLocal: true } };
-  if (authServer !== undefined) return { ...shared, token, caPins, way: directWay(config, authServer) };
+    return {
+      ...shared,
+      joinMethod: "token",
+      token: local.token,
+      caPins: local.caPins,
+      way: { kind: "proxy", proxyServer: local.webAddress, isLocal: true },
+    };
+  if (authServer !== undefined) return { ...shared, joinMethod, token, caPins, way: directWay(config, authServer) };
   throw new PlatformError("invalid", "an agent needs platform.proxy_server or auth_server", {
     hint: "write the proxy's public address as proxy_server",
   });

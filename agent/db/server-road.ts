@@ -18,10 +18,12 @@ export interface Traveller {
   readonly credentials: ServerCredentials;
   /** A connection for the session, to one of the database's servers. */
   readonly dial: (address: DbAddress) => Promise<Socket>;
+  /** Resolves once the session has begun: until then nothing goes to a server beyond its TLS. Left out: it has. */
+  readonly begun?: Promise<void>;
 }
 
 /** The road to a database's server as one account. */
-export function serverRoad(database: Database, { user, credentials, dial: dialOne }: Traveller, signal: AbortSignal): ServerAccess {
+export function serverRoad(database: Database, { user, credentials, dial: dialOne, begun }: Traveller, signal: AbortSignal): ServerAccess {
   const [first] = database.addresses;
   /** The host that each connection leads to, which the server's certificate has to name. */
   const hosts = new WeakMap<Socket, string>();
@@ -34,7 +36,14 @@ export function serverRoad(database: Database, { user, credentials, dial: dialOn
     },
     secure: async (socket, { alpn = [] } = {}) => {
       const host = hosts.get(socket) ?? first.host;
-      return await secureServer(database, { socket, alpn, host, credentials, signal });
+      const secure = await secureServer(database, { socket, alpn, host, credentials, signal });
+      try {
+        await begun;
+        return secure;
+      } catch (thrown) {
+        secure.destroy();
+        throw thrown;
+      }
     },
   };
 }

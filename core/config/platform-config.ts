@@ -29,6 +29,10 @@ export const ports = {
   redis: 6379,
 } as const;
 
+/** kubernetes: with the token of the pod's service account; `token_name` is then the name of the join token, which has no secret. */
+const joinMethods = ["token", "kubernetes"] as const;
+export type JoinMethod = (typeof joinMethods)[number];
+
 const absolutePath = z.string().refine(isAbsolute, "must be an absolute path");
 
 const logSchema = z.strictObject({
@@ -52,7 +56,9 @@ export const platformSchema = z.strictObject({
   pid_file: absolutePath.optional(),
   /** The token, or the absolute path of a file that holds it. */
   auth_token: z.string().min(1, "must not be empty").optional(),
-  join_params: z.strictObject({ method: z.literal("token", "must be token"), token_name: z.string().min(1, "must not be empty") }).optional(),
+  join_params: z
+    .strictObject({ method: z.enum(joinMethods, "must be token or kubernetes"), token_name: z.string().min(1, "must not be empty") })
+    .optional(),
   /** Each is a pin, or the absolute path of a file with one. */
   ca_pin: orList(z.string().min(1, "must not be empty")).optional(),
   proxy_server: hostPortText(ports.web).optional(),
@@ -209,7 +215,8 @@ export const configSchema = z.strictObject({
 export type PlatformConfig = Omit<z.infer<typeof configSchema>, "platform"> & {
   readonly platform: Omit<z.infer<typeof platformSchema>, "nodename" | "auth_token" | "join_params" | "ca_pin"> & {
     readonly nodename: string;
-    /** The secret itself, from auth_token or join_params. */
+    readonly joinMethod: JoinMethod;
+    /** The secret itself, from auth_token or join_params; the token's name for the method kubernetes. */
     readonly token?: string | undefined;
     /** Each `sha256:` and 64 hex digits. */
     readonly caPins: readonly string[];

@@ -1,8 +1,8 @@
 import { once } from "node:events";
+import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { olderProcess, whileHealthy } from "../../../core/kinds/stream-kinds.ts";
-import { agentHost } from "../../../core/transport/enter-served.ts";
 import { relay } from "../../../core/transport/relay.ts";
 import type { Call } from "../../command.ts";
 import { writeError } from "../../output.ts";
@@ -11,7 +11,8 @@ import type { Profile } from "../../profile/profile.ts";
 import { withTrust } from "../../profile/reach-cluster.ts";
 import { usableResources } from "../served/list-served.ts";
 import { type LocalPort, openLocalPort } from "../served/local-port.ts";
-import { openServed } from "../served/open-served.ts";
+import { openServed, type ServedTarget } from "../served/open-served.ts";
+import { ServedConnection } from "../served/served-connection.ts";
 import { isCancelRequest, readStart } from "./cancel-request.ts";
 import { findDatabase } from "./find-database.ts";
 import { refuseLocalClient } from "./refuse-local-client.ts";
@@ -56,16 +57,16 @@ export async function openDatabaseTunnel(call: Call, ask: TunnelAsk): Promise<Lo
       socket.end();
       return;
     }
-    const opened = await agents.open().catch(async (thrown: unknown) => {
+    const opened = await agents.open(start).catch(async (thrown: unknown) => {
       writeError(call.io, toPlatformError(thrown));
       await refuseLocalClient({ socket, protocol: database.protocol, start }, thrown, signal);
     });
     if (opened === undefined) return;
-    await using stream = opened;
-    if (start.length > 0) stream.tls.write(start);
-    await relay(socket, stream.tls, { signal });
+    await using session = opened;
+    await relay(socket, session.stream, { signal });
   });
   agents.at = local.address;
+  void local.closed.then(() => agents.close());
   return local;
 }
 
@@ -79,9 +80,14 @@ const mostReplaced = 9;
 class Agents {
   readonly #call: Call;
   readonly #ask: TunnelAsk;
-  /** Hosts of the open connections. */
-  readonly #open = new Map<TLSSocket, string>();
+  /** Hosts of the open sessions. */
+  readonly #open = new Map<Duplex, string>();
   #last = "";
+  /** The connection for more sessions, and one that is being opened for them. */
+  #kept: ServedConnection | undefined;
+  #opening: Promise<ServedConnection> | undefined;
+  /** The agent of the last connection is too old for several sessions on one. */
+  #isAlone = false;
   /** Address of the local port. */
   at = "";
 
@@ -90,17 +96,22 @@ class Agents {
     this.#ask = ask;
   }
 
-  async open(): Promise<{ readonly tls: TLSSocket } & AsyncDisposable> {
-    const tls = await this.#openAny();
-    this.#last = agentHost(tls).id;
-    this.#open.set(tls, this.#last);
+  /** A session whose client's `first` bytes go with its request. Throws the refusal of the proxy or the agent. */
+  async open(first: Buffer): Promise<{ readonly stream: Duplex } & AsyncDisposable> {
+    const { stream, host } = await this.#openAny(first);
+    this.#last = host;
+    this.#open.set(stream, host);
     return {
-      tls,
+      stream,
       [Symbol.asyncDispose]: async () => {
-        this.#open.delete(tls);
-        tls.destroy();
+        this.#open.delete(stream);
+        stream.destroy();
       },
     };
+  }
+
+  close(): void {
+    this.#kept?.close();
   }
 
   /** Also in the processes that a reload has replaced, which have their sessions still. Never throws: a server does not answer a cancel request either. */
@@ -125,20 +136,56 @@ class Agents {
     await closed;
   }
 
-  async #openAny(): Promise<TLSSocket> {
-    if (this.#last === "") return await this.#openAt("");
-    try {
-      return await this.#openAt(`${this.#last}${whileHealthy}`);
-    } catch (thrown) {
-      const gone = thrown instanceof PlatformError && ["not_found", "unavailable", "timeout"].includes(thrown.code);
-      if (!gone) throw thrown;
-      return await this.#openAt("");
+  async #openAny(first: Buffer): Promise<{ readonly stream: Duplex; readonly host: string }> {
+    for (;;) {
+      const profile = await this.#ask.source.current();
+      const kept = this.#kept;
+      if (kept?.mayCarry(profile, this.#target(""))) {
+        const stream = await kept.begin(first).catch(unlessGone);
+        if (stream !== undefined) return { stream, host: kept.host.id };
+        if (this.#kept === kept) this.#kept = undefined;
+      }
+      // Clients that come together share one.
+      if (this.#opening !== undefined && !this.#isAlone) {
+        await this.#opening.catch(() => {});
+        continue;
+      }
+      const opening = this.#connect(profile);
+      this.#opening = opening;
+      const connection = await opening.finally(() => {
+        if (this.#opening === opening) this.#opening = undefined;
+      });
+      return { stream: await connection.begin(first), host: connection.host.id };
     }
   }
 
-  async #openAt(host: string): Promise<TLSSocket> {
-    const { database, source, user, name } = this.#ask;
-    const target = { kind: "db", name: database.name, parameters: { user, name, host, at: this.at } } as const;
-    return await withTrust(this.#call, await source.current(), (trusting) => openServed(this.#call.io, trusting, target));
+  async #connect(profile: Profile): Promise<ServedConnection> {
+    const connection = await this.#connectAny(profile);
+    this.#isAlone = !connection.isShared;
+    if (connection.isShared) this.#kept = connection;
+    return connection;
   }
+
+  /** To the agent of the last connection, unless another one is better. */
+  async #connectAny(profile: Profile): Promise<ServedConnection> {
+    const open = async (host: string): Promise<ServedConnection> =>
+      await withTrust(this.#call, profile, async (trusting) => await ServedConnection.open(this.#call.io, trusting, this.#target(host)));
+    if (this.#last === "") return await open("");
+    return (await open(`${this.#last}${whileHealthy}`).catch(unlessGone)) ?? (await open(""));
+  }
+
+  async #openAt(host: string): Promise<TLSSocket> {
+    return await withTrust(this.#call, await this.#ask.source.current(), (trusting) => openServed(this.#call.io, trusting, this.#target(host)));
+  }
+
+  #target(host: string): ServedTarget<"db"> {
+    const { database, user, name } = this.#ask;
+    return { kind: "db", name: database.name, parameters: { user, name, host, at: this.at } };
+  }
+}
+
+/** For a failure of the way to one agent, after which another way may work. Throws all else. */
+function unlessGone(thrown: unknown): undefined {
+  const isGone = thrown instanceof PlatformError && ["not_found", "unavailable", "timeout"].includes(thrown.code);
+  if (!isGone) throw thrown;
 }

@@ -1,0 +1,147 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { type Cluster, type ClusterOptions, startCluster } from "../cluster.ts";
+import type { Agent } from "../cluster-agent.ts";
+import type { User } from "../cluster-user.ts";
+import { cleanEnv, type Finished, type RunOptions, run } from "../program.ts";
+import { putRole } from "../put-role.ts";
+import { until } from "../until.ts";
+import type { KubeWorld } from "./kube-world.ts";
+import { type KubectlVersion, kubectl } from "./kubectl.ts";
+
+/** Everything, as far as the agent decides. */
+export const allResources = [{ kind: "*", namespace: "*", name: "*", verbs: ["*"] }];
+
+/** What a role says of Kubernetes, beside its labels. */
+export interface KubeRole {
+  readonly kubernetes_users?: readonly string[];
+  readonly kubernetes_groups?: readonly string[];
+  readonly kubernetes_resources?: readonly object[];
+}
+
+/** A user whose kubeconfig `tsh kube login` has written. */
+export interface KubeUser {
+  readonly user: User;
+  /** Path. */
+  readonly kubeconfig: string;
+  readonly env: Readonly<Record<string, string>>;
+  kubectl(version: KubectlVersion, args: readonly string[], options?: RunOptions): Promise<Finished>;
+  /** What the kubeconfig and its plugin give to a client. */
+  entrance(): Promise<Entrance>;
+}
+
+/** Where a client of Kubernetes connects to, and what it needs for TLS; PEM. */
+export interface Entrance {
+  readonly host: string;
+  readonly port: number;
+  /** Before the path of the API server. */
+  readonly prefix: string;
+  readonly servername: string;
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface KubePlatformOptions extends ClusterOptions {
+  /** Name of the Kubernetes cluster. */
+  readonly kube?: string;
+  /** Network namespace of the agent, connected to the API server already. */
+  readonly agentNetns?: string;
+  readonly agentEnv?: Readonly<Record<string, string>>;
+  /** Kubeconfig of the agent, default: of a service account. */
+  readonly kubeconfig?: string;
+}
+
+/** A cluster of ours with one agent, which offers a real Kubernetes cluster with the label `env: test`. */
+export class KubePlatform implements AsyncDisposable {
+  readonly world: KubeWorld;
+  readonly cluster: Cluster;
+  /** Name of the Kubernetes cluster. */
+  readonly kube: string;
+  #agents = 0;
+
+  private constructor(world: KubeWorld, cluster: Cluster, kube: string) {
+    this.world = world;
+    this.cluster = cluster;
+    this.kube = kube;
+  }
+
+  static async open(world: KubeWorld, options: KubePlatformOptions = {}): Promise<KubePlatform> {
+    const cluster = await startCluster(options);
+    const platform = new KubePlatform(world, cluster, options.kube ?? "prod");
+    await platform.agent(options);
+    return platform;
+  }
+
+  /** One more agent that offers the cluster. */
+  async agent({ agentNetns, agentEnv, kubeconfig, labels = "env: test" }: KubePlatformOptions & { readonly labels?: string } = {}): Promise<Agent> {
+    const file = kubeconfig ?? (await this.world.agentKubeconfig(this.kube));
+    this.#agents += 1;
+    return await this.cluster.agent({
+      name: `kube-${this.#agents}`,
+      token: await this.cluster.token("--type=kube"),
+      services: `kubernetes_service:\n  enabled: yes\n  kubeconfig_file: ${file}\n  labels: { ${labels} }\n`,
+      noWait: true,
+      netns: agentNetns,
+      ...(agentEnv && { env: agentEnv }),
+    });
+  }
+
+  /** A user of one role of his own, who has logged in to the cluster, and to the Kubernetes cluster. */
+  async user(name: string, allow: KubeRole, more: { readonly deny?: object; readonly options?: object } = {}): Promise<KubeUser> {
+    const role = `role-of-${name}`;
+    await putRole(this.cluster, role, {
+      options: more.options ?? {},
+      allow: { kubernetes_labels: { env: "test" }, ...allow },
+      ...(more.deny && { deny: more.deny }),
+    });
+    const user = await this.cluster.user(name, { roles: role });
+    const kubeconfig = join(user.home, "kubeconfig");
+    const env = { HOME: user.home, TSH_HOME: user.home, KUBECONFIG: kubeconfig };
+    await until("the agent offers the cluster", async () =>
+      (await user.tsh(["kube", "ls", "--format=names"])).stdout.split("\n").includes(this.kube),
+    );
+    const done = await user.tsh(["kube", "login", this.kube], { env });
+    if (done.status !== 0) throw new Error(`tsh kube login: ${done.stdout}${done.stderr}`);
+    return {
+      ...{ user, kubeconfig, env },
+      kubectl: async (version, args, options = {}) => run(await kubectl(version), args, { ...options, env: { ...env, ...options.env } }),
+      entrance: () => entranceOf(kubeconfig, env),
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.cluster[Symbol.asyncDispose]();
+  }
+}
+
+interface Kubeconfig {
+  readonly clusters: readonly { readonly cluster: Readonly<Record<"server" | "certificate-authority-data" | "tls-server-name", string>> }[];
+  readonly users: readonly {
+    readonly user: {
+      readonly exec: {
+        readonly command: string;
+        readonly args: readonly string[];
+        readonly env?: readonly { readonly name: string; readonly value: string }[];
+      };
+    };
+  }[];
+}
+
+async function entranceOf(file: string, env: Readonly<Record<string, string>>): Promise<Entrance> {
+  const config = parse(await readFile(file, "utf8")) as Kubeconfig;
+  const [entry, user] = [config.clusters[0]?.cluster, config.users[0]?.user.exec];
+  if (entry === undefined || user === undefined) throw new Error(`no entries in ${file}`);
+  const own = Object.fromEntries((user.env ?? []).map(({ name, value }) => [name, value]));
+  const done = await run(user.command, user.args, { env: cleanEnv({ ...env, ...own }) });
+  if (done.status !== 0) throw new Error(`${user.command} ${user.args.join(" ")}: ${done.stderr}`);
+  const { status } = JSON.parse(done.stdout) as { status: { clientCertificateData: string; clientKeyData: string } };
+  const url = new URL(entry.server);
+  return {
+    ...{ host: url.hostname, port: Number(url.port), prefix: url.pathname.replace(/\/$/, "") },
+    servername: entry["tls-server-name"],
+    ca: Buffer.from(entry["certificate-authority-data"], "base64").toString(),
+    ...{ cert: status.clientCertificateData, key: status.clientKeyData },
+  };
+}
