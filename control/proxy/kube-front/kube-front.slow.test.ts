@@ -123,9 +123,21 @@ describe("a client that is refused gets a Status, and the end of the connection"
       "Unauthorized",
       /./,
     ],
-    ["a certificate for an application", () => world.certificate({ routeKind: "app", routeName: "prod" }), 403, "Forbidden", /not for one Kubernetes cluster/],
+    [
+      "a certificate for an application",
+      () => world.certificate({ routeKind: "app", routeName: "prod" }),
+      403,
+      "Forbidden",
+      /not for one Kubernetes cluster/,
+    ],
   ] as const)("%s", async ([, presented, code, reason, message]) => {
-    expect(await refusal(await presented())).toMatchObject({ code, reason, message: expect.stringMatching(message), status: "Failure", kind: "Status" });
+    expect(await refusal(await presented())).toMatchObject({
+      code,
+      reason,
+      message: expect.stringMatching(message),
+      status: "Failure",
+      kind: "Status",
+    });
     expect(world.reached).toEqual([]);
   });
 

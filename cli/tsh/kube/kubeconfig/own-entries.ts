@@ -1,5 +1,5 @@
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import type { KubeconfigEdit, ListEdit } from "./edit-kubeconfig.ts";
+import type { KubeconfigEdit, ListEdit } from "./kubeconfig-edit.ts";
 import { type Entry, type Kubeconfig, type ListName, listNames } from "./parse-kubeconfig.ts";
 
 /*
