@@ -56,8 +56,8 @@ export function secretStore({ disk, api, path, log }: SecretStoreOptions): Ident
   };
   const read = async (): Promise<string | undefined> => {
     const answer = await api.request({ method: "GET", path, timeoutMs: limitMs, maxBytes: maxSecret });
-    const { data } = secretSchema.parse(answeredJson(answer, "could not read this pod's state Secret"));
-    return data?.[key];
+    const secret = answeredJson(answer, "could not read this pod's state Secret");
+    return secretSchema.parse(secret).data?.[key];
   };
   return {
     load: async () => {

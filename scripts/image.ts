@@ -7,7 +7,7 @@ import type { BuildArch } from "./build/build-target.ts";
 import { ownVersion } from "./build/own-version.ts";
 import { releaseTime } from "./build/release-time.ts";
 import { basePackages, describePackages } from "./image/base-packages.ts";
-import { makeImage, makeIndex } from "./image/make-image.ts";
+import { type ImageInput, makeImage, makeIndex } from "./image/make-image.ts";
 import { type Descriptor, imageTypes, OciLayout } from "./image/oci-layout.ts";
 import { payloadType, signImage } from "./image/sign-image.ts";
 
@@ -54,14 +54,19 @@ try {
 
 async function makeFor(arch: BuildArch, layout: OciLayout): Promise<Descriptor> {
   const debs = await basePackages(arch, resolve(values.base));
-  const dist = join(root, ".cache/packages", arch);
-  const executable = values.executable === undefined ? join(dist, "platform") : resolve(values.executable);
-  await buildPrograms({ root, dist, version, arch });
-  const programs = { executable, pty: join(dist, "pty.node") };
+  const programs = await programsFor(arch);
   const about = { arch, version, programs, debs, base: await describePackages(debs), packaging: join(root, "packaging"), work, epoch };
   const descriptor = await makeImage(layout, about);
   process.stdout.write(`${arch}: ${descriptor.digest}\n`);
   return descriptor;
+}
+
+/** Those that were given, with what lies beside them, or new ones. */
+async function programsFor(arch: BuildArch): Promise<ImageInput["programs"]> {
+  if (values.executable !== undefined) return { executable: resolve(values.executable), pty: join(dirname(resolve(values.executable)), "pty.node") };
+  const dist = join(root, ".cache/packages", arch);
+  await buildPrograms({ root, dist, version, arch });
+  return { executable: join(dist, "platform"), pty: join(dist, "pty.node") };
 }
 
 async function addSignature(layout: OciLayout, { digest }: Descriptor, signer: KeyObject): Promise<void> {

@@ -22,7 +22,7 @@ export interface LayerInput {
   readonly epoch: number;
 }
 
-/** Packs a folder as a layer: equal files make equal bytes, whoever owns them and in whatever order the disk has them. */
+/** Packs a folder as a layer: equal files make equal bytes, for any owner and any order of the files on the disk. */
 export async function makeLayer(layout: OciLayout, { root, scratch, epoch }: LayerInput): Promise<MadeLayer> {
   const always = ["--format=ustar", "--sort=name", `--mtime=@${epoch}`, "--owner=0", "--group=0", "--numeric-owner"];
   const tar = spawn("tar", [...always, "-C", root, "-c", "."], {

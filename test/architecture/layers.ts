@@ -37,7 +37,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   updater: ["core/errors", "core/log", "core/versions", "core/processes", "core/kubernetes", "core/transport/dial", "core/transport/host-port.ts"],
   // Types alone, which leave nothing in the browser.
   web: ["core/api/web", "core/resources"],
-  programs: ["agent", "control", "cli", "core"],
+  programs: ["agent", "control", "cli", "core", "updater/kube/run-kube-updater.ts"],
   "main.ts": ["programs", "agent", "core/processes", "core/versions"],
   scripts: [],
   test: ["agent", "control", "cli", "core", "updater", "main.ts", "scripts"],

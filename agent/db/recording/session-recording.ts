@@ -123,7 +123,7 @@ export class SessionRecording implements StatementLog {
   async #openFile(): Promise<void> {
     const { facts, header, isSync, recordings } = this.#session;
     const first = encodeStatementsHeader({ ...header, platform: facts });
-    const start = { lines: [first, ...this.#taken()], ...(!this.#isRequired && { flushMs: lazyMs }) };
+    const start = { lines: [first, ...this.#taken()], ...(!this.#isRequired && { flushMs: lazyMs, isSynced: false }) };
     const onFailed = (why: PlatformError): void => this.#fail(why);
     try {
       const open = await recordings.begin({ facts, onFailed, open: async (options) => await RecordingFile.open(options, start) });

@@ -87,7 +87,7 @@ annotations:
 {{- define "agent.image" -}}
 {{- $repository := include "agent.repository" . -}}
 {{- if .Values.image.digest -}}
-{{ $repository }}@{{ .Values.image.digest }}
+{{ $repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}@{{ .Values.image.digest }}
 {{- else if .Values.image.tag -}}
 {{ $repository }}:{{ .Values.image.tag }}
 {{- else -}}
@@ -110,11 +110,7 @@ annotations:
 {{/* The controller's image is always the chart's. */}}
 {{- define "agent.updaterImage" -}}
 {{- $repository := include "agent.repository" . -}}
-{{- if .Values.image.digest -}}
-{{ $repository }}@{{ .Values.image.digest }}
-{{- else -}}
-{{ $repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
-{{- end -}}
+{{ $repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end -}}
 
 {{/* What agent and updater share in their pods. */}}
