@@ -164,7 +164,7 @@ export async function mayReach(context: AuthContext, { identity, address }: User
 }
 
 /**
- * Which resources of this kind, by name, the caller may offer: an agent those that its join token allows. Undefined: the caller is no agent that may
+ * Which resources of this kind, by name, the caller may offer: an agent those that its join token allows. Undefined: not an agent that may
  * offer any.
  */
 export async function servedBy(
