@@ -102,17 +102,17 @@ describe("a host's version", () => {
     const { targets, asked, forward } = open(async () => ({ version: "v1.2.0" }));
     const perSecond: number[] = [];
     const last = new Map<string, number>();
-    for (let second = 0; second < 60; second += 1) {
+    for (let second = 0; second < 30; second += 1) {
       const before = asked.length;
       // As fast as they may: no more than 500 at a time.
-      for (let from = 0; from < 1_000; from += 250) await Promise.all(Array.from({ length: 250 }, (_, place) => targets.of(ask(`h${from + place}`))));
+      for (let from = 0; from < 300; from += 150) await Promise.all(Array.from({ length: 150 }, (_, place) => targets.of(ask(`h${from + place}`))));
       for (const one of asked.slice(before)) last.set(one, second);
       for (const at of last.values()) expect(second - at).toBeLessThanOrEqual(8);
       perSecond.push(asked.length - before);
       forward(1_000);
     }
-    expect(perSecond[0]).toBe(1_000);
-    expect(Math.max(...perSecond.slice(20))).toBeLessThan(350);
+    expect(perSecond[0]).toBe(300);
+    expect(Math.max(...perSecond.slice(10))).toBeLessThan(130);
   });
 
   test("is held while too many hosts ask, who cost no more than that", async () => {
