@@ -30,7 +30,7 @@ interface Wanted {
   readonly judged: Judged;
   readonly target: string;
   readonly protocol: StreamProtocol;
-  /** Undefined for what is no program and no port of a pod. */
+  /** Undefined for anything but a program and ports of a pod. */
   readonly program: Program | undefined;
 }
 
