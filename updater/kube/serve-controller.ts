@@ -28,12 +28,14 @@ export interface ControllerDeps {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: Log;
   readonly signal: AbortSignal;
+  /** Default: the machine's. */
+  readonly clock?: { readonly wall: () => Date; readonly steady: () => number };
 }
 
-const clock = { wall: () => new Date(), steady: () => performance.now() };
+const machineClock = { wall: () => new Date(), steady: () => performance.now() };
 
 /** Election, watch and runs, until aborted. Throws PlatformError if it cannot start. */
-export async function serveController(settings: KubeSettings, { pod, env, log, signal }: ControllerDeps): Promise<void> {
+export async function serveController(settings: KubeSettings, { pod, env, log, signal, clock = machineClock }: ControllerDeps): Promise<void> {
   const { name, container, kind } = settings;
   const namespace = settings.namespace ?? pod.namespace;
   // A misspelt file must be found at the start, not in the maintenance window.
@@ -50,7 +52,7 @@ export async function serveController(settings: KubeSettings, { pod, env, log, s
   const reconciler = new Reconciler({
     leader,
     log,
-    open: async (until) => await openUpdateWorld(settings, { env, log, cluster, leader, signal: until }),
+    open: async (until) => await openUpdateWorld(settings, { env, log, cluster, leader, signal: until, now: clock.wall }),
     began: () => state.began(),
     ended: (ending) => state.ended(ending?.reason),
   });
@@ -69,13 +71,17 @@ export async function serveController(settings: KubeSettings, { pod, env, log, s
   log.info("the Kubernetes updater has stopped");
 }
 
-interface WorldDeps extends Omit<ControllerDeps, "pod"> {
+interface WorldDeps extends Omit<ControllerDeps, "pod" | "clock"> {
+  readonly now: () => Date;
   readonly cluster: KubeCluster;
   readonly leader: Leader;
 }
 
 /** The real world of one run. Files are read for each: they are mounted, and may be replaced. */
-async function openUpdateWorld(settings: KubeSettings, { env, log, cluster, leader, signal }: WorldDeps): Promise<UpdateWorld & AsyncDisposable> {
+async function openUpdateWorld(
+  settings: KubeSettings,
+  { env, log, cluster, leader, signal, now }: WorldDeps,
+): Promise<UpdateWorld & AsyncDisposable> {
   const { endpoint, proxy, mode, minimum, baseImage, plainRegistries, pullCredentials } = settings;
   const ca = settings.ca === undefined ? undefined : await textOf(settings.ca);
   const keys = await readKeys(settings);
@@ -86,7 +92,6 @@ async function openUpdateWorld(settings: KubeSettings, { env, log, cluster, lead
     dockerConfig: async () => (pullCredentials === undefined ? "" : await textOf(pullCredentials)),
     signal,
   });
-  const now = (): Date => new Date();
   return {
     cluster,
     ask: async (shared, facts) => await askWanted(shared, facts, { endpoint, proxy, env, ca, log, now, signal }),
