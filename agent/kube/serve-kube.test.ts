@@ -129,10 +129,12 @@ test("a list is shown as far as the roles allow, and never longer than it was", 
 test("an object whose name is in the body is created where the roles allow that name", async () => {
   const role = kubeRole("access", [{ kind: "pod", namespace: "a", name: "web-*", verbs: ["create"] }]);
   let got = "";
-  world.onRequest = async (incoming, response) => {
-    got = await textOf(incoming);
-    response.statusCode = 201;
-    response.end("{}");
+  world.onRequest = (incoming, response) => {
+    void textOf(incoming).then((text) => {
+      got = text;
+      response.statusCode = 201;
+      response.end("{}");
+    });
   };
   const create = async (name: string) => {
     const { tls } = await world.enter({ access: { roles: [role] } });
