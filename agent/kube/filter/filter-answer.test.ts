@@ -190,7 +190,7 @@ describe("a list", () => {
         const found = JSON.parse(out);
         for (const item of found.items ?? []) expect(item.metadata.name).toMatch(/^web/);
       }),
-      { numRuns: 2_000 },
+      { numRuns: 500 },
     );
   });
 });
@@ -265,7 +265,8 @@ describe("a watch", () => {
       .split("\n")
       .map((line) => JSON.parse(line));
     expect(events.length).toBeGreaterThan(1_000);
-    for (const { object } of events) expect([object.metadata.namespace, object.metadata.name]).toEqual(["a", expect.stringMatching(/^web/)]);
+    const others = events.filter(({ object: { metadata } }) => metadata.namespace !== "a" || !metadata.name.startsWith("web"));
+    expect(others).toEqual([]);
   });
 });
 
@@ -285,7 +286,7 @@ describe("an answer as a stream", () => {
     let produced = 0;
     const source = function* (): Generator<Buffer> {
       yield Buffer.from('{"items":[');
-      for (let index = 0; index < 5_000; index += 1) {
+      for (let index = 0; index < 2_000; index += 1) {
         const chunk = Buffer.from(`${index === 0 ? "" : ","}${object}`);
         produced += chunk.length;
         yield chunk;
@@ -299,7 +300,7 @@ describe("an answer as a stream", () => {
     let shown = 0;
     for await (const chunk of stream) shown += (chunk as Buffer).length;
     await done;
-    expect(produced).toBeGreaterThan(15_000_000);
+    expect(produced).toBeGreaterThan(6_000_000);
     expect(shown).toBe(produced + '{"items":[]}'.length);
   });
 
