@@ -51,6 +51,7 @@ async function run(): Promise<number> {
     case "tctl":
       return await (await import("./programs/tctl.ts")).run(args);
     case "platform":
+      if (args[0] === "kube-updater") return await (await import("./programs/kube-updater.ts")).run(args.slice(1));
       return await (await import("./programs/platform.ts")).run(args);
   }
 }

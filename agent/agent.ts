@@ -18,6 +18,7 @@ import { type AgentConfig, joinAddress } from "./config.ts";
 import { followAuthorities } from "./follow-authorities.ts";
 import { followUpdater } from "./follow-updater.ts";
 import { IdentityKeeper } from "./identity-keeper.ts";
+import { identityStore } from "./identity-store.ts";
 import { joinCluster } from "./join.ts";
 import { HostLabels } from "./labels/host-labels.ts";
 import { openReach } from "./open-reach.ts";
@@ -65,7 +66,7 @@ export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: Abo
   log.info("agent starts", { version, node: config.nodename, at: formatHostPort(joinAddress(config)), sshCrypto: sshCryptoKind() });
   let agent: Agent;
   try {
-    agent = await openAgent(config, { ...deps, prepared: await prepareServices(config, log) }, signal);
+    agent = await openAgent(config, { ...deps, prepared: await prepareServices(config, deps) }, signal);
   } catch (thrown) {
     if (signal.aborted) return;
     throw thrown;
@@ -115,7 +116,7 @@ async function openAgent(config: AgentConfig, { log, env, prepared, elsewhere = 
   const road = new AuthRoad(joinAddress(config), env);
   const auth = new AuthSource({ credentials: () => identity.current(), open: () => road.open() });
   const identity: IdentityKeeper = await IdentityKeeper.open({
-    file: join(folder, "credentials.json"),
+    store: await identityStore({ file: join(folder, "credentials.json"), env, log }),
     hostname: config.nodename,
     names: config.host.names,
     log,

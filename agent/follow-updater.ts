@@ -13,7 +13,8 @@ import { HostWatch } from "./host-status/host-watch.ts";
 import { findUpgrader, type UpdaterPlaces, updaterPlaces } from "./host-status/read-updater.ts";
 import type { Clock } from "./tunnel.ts";
 import { writeEndpoint } from "./upgrade-window/endpoint-file.ts";
-import { writeAuthorities } from "./upgrade-window/schedule-file.ts";
+import { openRelease, type Release } from "./upgrade-window/open-release.ts";
+import { scheduleFile, writeAuthorities } from "./upgrade-window/schedule-file.ts";
 import { ScheduleKeeper } from "./upgrade-window/schedule-keeper.ts";
 
 export interface FollowOptions {
@@ -21,7 +22,7 @@ export interface FollowOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly auth: { client(): Promise<AuthClient> };
-  readonly identity: { current(): { readonly hostCaPem: readonly string[]; readonly hostCaSsh: readonly string[] } };
+  readonly identity: { current(): { readonly hostId: string; readonly hostCaPem: readonly string[]; readonly hostCaSsh: readonly string[] } };
   /** Addresses of proxies, host:port. */
   readonly proxies: () => Promise<readonly string[]>;
   /** User streams in all processes of this host. */
@@ -55,22 +56,25 @@ export async function followUpdater(options: FollowOptions): Promise<UpdaterSide
   const { signal } = stop;
   const { env, log, clock, auth, sessions, changed } = options;
   const places = updaterPlaces(env);
-  const enrolled = async (): Promise<boolean> => (await findUpgrader(env, places)).upgrader === "unit";
+  const release = await openRelease(env, log);
+  const upgrader = release === undefined ? "unit" : "kube";
+  const enrolled = async (): Promise<boolean> => (await findUpgrader(env, places)).upgrader === upgrader;
   const told = env.PLATFORM_EXT_UPGRADER;
   if (told !== undefined && told !== "" && told !== "unit" && told !== "kube") log.warn("PLATFORM_EXT_UPGRADER has an unknown value", { told });
   const keeper: ScheduleKeeper = new ScheduleKeeper({
-    file: join(places.configDir, "schedule"),
+    place: release?.schedule ?? scheduleFile(join(places.configDir, "schedule")),
     enrolled,
-    ask: async () => await (await auth.client()).exportUpgradeWindows({ upgrader: "unit" }),
+    ask: async () => await (await auth.client()).exportUpgradeWindows({ upgrader }),
     log,
     clock,
     changed: () => watch.poke(),
   });
-  const watch = new HostWatch({ env, places, schedule: () => keeper.status, sessions, changed, steady: clock.steady, wall: clock.wall });
+  const { steady, wall } = clock;
+  const watch = new HostWatch({ env, places, schedule: () => keeper.status, sessions, changed, steady, wall, release: release?.status });
   // The hello should contain the known state; a systemd that does not answer must not delay it.
   await Promise.race([watch.open(signal), sleep(firstLookMs, undefined, { signal, ref: false }).catch(() => {})]);
   void keeper.keep(signal);
-  void keepFiles({ ...options, places, enrolled }, signal);
+  void keepFiles({ ...options, places, enrolled, release }, signal);
   const during = <T>(work: Promise<T>): Promise<T> => {
     watch.poke();
     return work.finally(() => watch.poke());
@@ -81,10 +85,11 @@ export async function followUpdater(options: FollowOptions): Promise<UpdaterSide
 interface EndpointParts extends FollowOptions {
   readonly places: UpdaterPlaces;
   readonly enrolled: () => Promise<boolean>;
+  readonly release: Release | undefined;
 }
 
-/** Keeps the files that the updater reads: the version endpoint (unless it has one) and the cluster's keys. Never throws. */
-async function keepFiles({ log, places, enrolled, ...parts }: EndpointParts, signal: AbortSignal): Promise<void> {
+/** Keeps what the updater reads: the version endpoint (unless it has one) and the cluster's keys; in Kubernetes keys and id. Never throws. */
+async function keepFiles({ log, places, enrolled, release, ...parts }: EndpointParts, signal: AbortSignal): Promise<void> {
   const failed = new Map<string, string>();
   const attempt = async (what: string, work: () => Promise<void>): Promise<void> => {
     try {
@@ -98,7 +103,12 @@ async function keepFiles({ log, places, enrolled, ...parts }: EndpointParts, sig
   };
   while (!signal.aborted) {
     const isEnrolled = await enrolled();
-    if (isEnrolled) {
+    if (isEnrolled && release !== undefined) {
+      await attempt("the cluster's keys", async () => {
+        const { hostCaSsh: keys, hostId } = parts.identity.current();
+        if (await release.share({ keys, hostId })) log.info("wrote the cluster's keys for the updater");
+      });
+    } else if (isEnrolled) {
       await attempt("the version endpoint", async () => {
         const endpoint = await writeEndpoint(endpointOptions(parts, places, signal));
         if (endpoint !== undefined) log.info("wrote the version endpoint for the updater", { endpoint });

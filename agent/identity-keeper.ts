@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AuthClient } from "../core/api/auth-client.ts";
-import { loadCredentials, saveCredentials } from "../core/api/credential-store.ts";
 import { credentialsValidity, type HostCredentials, renewHost } from "../core/api/host-credentials.ts";
 import { isSignedByFirst, pickTrustedKeys, type TrustedKeys, trustedDigest } from "../core/api/trusted-keys.ts";
 import { errorText, PlatformError } from "../core/errors/platform-error.ts";
@@ -9,9 +8,10 @@ import { fromSshCertificate } from "../core/identity/identity.ts";
 import type { Log } from "../core/log/log.ts";
 import { parseCertificateLine } from "../core/ssh/certificate.ts";
 import { backOffDelay } from "../core/transport/back-off.ts";
+import type { IdentityStore } from "./identity-store.ts";
 
 export interface IdentityOptions {
-  readonly file: string;
+  readonly store: IdentityStore;
   readonly hostname: string;
   readonly names: readonly string[];
   readonly log: Log;
@@ -47,7 +47,7 @@ export class IdentityKeeper {
 
   /** Throws PlatformError when there is no identity and it cannot obtain one. */
   static async open(options: IdentityOptions): Promise<IdentityKeeper> {
-    const held = await loadCredentials(options.file);
+    const held = await options.store.load();
     if (held !== undefined && !isExpired(held, options)) return new IdentityKeeper(options, held);
     if (held !== undefined) options.log.warn("this host's identity has expired: joining again", { host: held.hostId });
     const keeper = new IdentityKeeper(options, await joinAnew(options, held));
@@ -115,7 +115,7 @@ export class IdentityKeeper {
 
   /** One after the other: the last one wins. */
   #store(credentials: HostCredentials): Promise<void> {
-    this.#storing = this.#storing.catch(() => {}).then(() => saveCredentials(this.#options.file, credentials));
+    this.#storing = this.#storing.catch(() => {}).then(() => this.#options.store.save(credentials));
     return this.#storing;
   }
 
@@ -162,7 +162,7 @@ async function joinAnew(options: IdentityOptions, expired: HostCredentials | und
       cause: thrown,
     });
   }
-  await saveCredentials(options.file, joined);
+  await options.store.save(joined);
   options.log.info("joined the cluster", { host: joined.hostId, cluster: joined.cluster });
   return joined;
 }

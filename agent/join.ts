@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type HostCredentials, joinHost } from "../core/api/host-credentials.ts";
 import { type ErrorCode, PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
+import { readPodToken } from "../core/kubernetes/pod-token.ts";
 import type { Log } from "../core/log/log.ts";
 import { backOffDelay } from "../core/transport/back-off.ts";
 import { type DialOptions, dial } from "../core/transport/dial/dial.ts";
@@ -44,7 +45,7 @@ export async function joinCluster(config: AgentConfig, deps: { log: Log; dial: D
 }
 
 async function joinOnce(config: AgentConfig, token: string, deps: { dial: DialOptions; services: readonly string[] }): Promise<HostCredentials> {
-  const { way, caPins, nodename, host } = config;
+  const { way, caPins, nodename, host, joinMethod } = config;
   const address = joinAddress(config);
   const { fetchTrust } = await import("../core/api/trust.ts");
   // Only a proxy has a web address whose certificate may vouch for it.
@@ -53,6 +54,7 @@ async function joinOnce(config: AgentConfig, token: string, deps: { dial: DialOp
     open: () => dial(address, deps.dial),
     trust,
     token,
+    ...(joinMethod === "kubernetes" && { idToken: await readPodToken(deps.dial.env) }),
     role: "node",
     hostname: nodename,
     names: host.names,

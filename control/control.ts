@@ -2,6 +2,8 @@ import { setMaxListeners } from "node:events";
 import { caPin } from "../core/api/ca-pin.ts";
 import type { HostCredentials } from "../core/api/host-credentials.ts";
 import { errorText, PlatformError } from "../core/errors/platform-error.ts";
+import { inCluster, isInCluster } from "../core/kubernetes/in-cluster.ts";
+import { KubernetesApi } from "../core/kubernetes/kubernetes-api.ts";
 import type { Log } from "../core/log/log.ts";
 import type { FailedReload, WebCertificate } from "../core/resources/proxy-facts.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
@@ -133,7 +135,9 @@ async function startAuth({ auth: config, proxy }: ControlConfig, { opened, deps,
   // The proxy in the same process reports it.
   const failedReload = proxy === undefined ? deps.failedReload : undefined;
   const log = deps.log.with({ service: "auth" });
-  opened.auth = await openAuth(config, { log, sockets, failedReload, ...(deps.now !== undefined && { now: deps.now }) });
+  const { env } = deps;
+  const kubernetes = isInCluster(env) ? async () => new KubernetesApi(await inCluster(env)) : undefined;
+  opened.auth = await openAuth(config, { log, sockets, failedReload, kubernetes, ...(deps.now !== undefined && { now: deps.now }) });
   opened.authAddress = await opened.auth.listen(config.listen);
   log.info("auth service listens", { address: formatHostPort(opened.authAddress), cluster: opened.auth.clusterName });
 }

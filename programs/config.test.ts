@@ -11,7 +11,10 @@ describe("the programs' parts", () => {
     const { sections, problems: found } = parseConfig(text);
     if (sections === undefined) throw new Error(JSON.stringify(found));
     const { nodename = "host", auth_token, join_params, ca_pin, ...platform } = sections.platform;
-    return { ...sections, platform: { ...platform, nodename, token: auth_token ?? join_params?.token_name, caPins: ca_pin ?? [] } };
+    return {
+      ...sections,
+      platform: { ...platform, nodename, joinMethod: "token", token: auth_token ?? join_params?.token_name, caPins: ca_pin ?? [] },
+    };
   };
 
   test("separate listeners are opened where the mode asks for them", () => {
@@ -50,11 +53,16 @@ describe("the programs' parts", () => {
   });
 
   test("an agent joins the proxy of the file, else the control beside it", () => {
-    const local = { webAddress: { host: "127.0.0.1", port: 1 }, caPins: ["pin"], token: "secret" };
+    const local = { webAddress: { host: "127.0.0.1", port: 1 }, joinMethod: "token", caPins: ["pin"], token: "secret" };
     const alone = config(`${head}  proxy_server: p.test\n  auth_token: t\nssh_service: {}\n`);
     expect(agentConfig(alone)).toMatchObject({ way: { kind: "proxy", proxyServer: { host: "p.test", port: 3080 } }, token: "t" });
     const beside = config(`${head}auth_service: {}\nproxy_service: {}\nssh_service: {}\n`);
-    expect(agentConfig(beside, local)).toMatchObject({ way: { kind: "proxy", proxyServer: local.webAddress }, token: "secret", caPins: ["pin"] });
+    expect(agentConfig(beside, local)).toMatchObject({
+      way: { kind: "proxy", proxyServer: local.webAddress },
+      token: "secret",
+      joinMethod: "token",
+      caPins: ["pin"],
+    });
     expect(() => agentConfig(beside)).toThrow("proxy_server");
   });
 

@@ -1,9 +1,9 @@
-import { execFile } from "node:child_process";
 import { join, resolve } from "node:path";
-import { parseArgs, promisify } from "node:util";
+import { parseArgs } from "node:util";
 import { buildPrograms } from "./build/build-programs.ts";
 import type { BuildArch } from "./build/build-target.ts";
 import { ownVersion } from "./build/own-version.ts";
+import { releaseTime } from "./build/release-time.ts";
 import { makePackages } from "./package/make-packages.ts";
 import { tryForeign } from "./package/try-foreign.ts";
 
@@ -27,7 +27,7 @@ const { values } = parseArgs({
   },
 });
 const version = values.version ?? (await ownVersion(root));
-const epoch = await releaseTime();
+const epoch = await releaseTime(root);
 for (const arch of list(values.arch, ["x64", "arm64"])) await pack(arch);
 
 async function pack(arch: BuildArch): Promise<void> {
@@ -50,13 +50,6 @@ async function pack(arch: BuildArch): Promise<void> {
   const formats = list(values.formats, ["deb", "rpm"]);
   const made = await makePackages({ root, out: resolve(values.out), version, arch, formats, fast: values.fast, epoch, ...programs });
   for (const { file, size } of made) process.stdout.write(`${file}: ${(size / 1e6).toFixed(1)} MB\n`);
-}
-
-async function releaseTime(): Promise<number> {
-  const given = process.env.SOURCE_DATE_EPOCH ?? (await promisify(execFile)("git", ["log", "-1", "--format=%ct"], { cwd: root })).stdout;
-  const seconds = Number(given);
-  if (!Number.isSafeInteger(seconds) || seconds < 0) throw new Error(`SOURCE_DATE_EPOCH is ${given}; expected Unix seconds`);
-  return seconds;
 }
 
 function list<T extends string>(text: string, known: readonly T[]): T[] {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that what a target needs is there: prepare.sh build|check|test|bench|demo|packages|client|repository|publish. Installs Debian packages only when some are
+# Makes sure that what a target needs is there: prepare.sh build|check|test|bench|demo|packages|client|image|chart|repository|publish. Installs Debian packages only when some are
 # missing (root; else names them), and npm packages when node_modules is older than the lock file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,6 +21,9 @@ declare -A package_of=([g++]=g++ [strip]=binutils [objdump]=binutils [curl]=curl
   [pg_ctlcluster]=postgresql [psql]=postgresql-client [mariadbd]=mariadb-server [mariadb]=mariadb-client [redis-server]=redis-server [redis-cli]=redis-tools
   [javac]=default-jdk-headless [/usr/share/java/postgresql.jar]=libpostgresql-jdbc-java [/usr/share/java/mariadb-java-client.jar]=libmariadb-java
   [/usr/lib/python3/dist-packages/pymongo]=python3-pymongo [/usr/lib/python3/dist-packages/redis]=python3-redis
+  # A Kubernetes cluster, and a client of it.
+  [etcd]=etcd-server [containerd]=containerd [runc]=runc [/usr/lib/cni/bridge]=containernetworking-plugins [/usr/bin/busybox]=busybox-static
+  [/usr/lib/python3/dist-packages/kubernetes]=python3-kubernetes
   # Machines with systemd.
   [systemd-nspawn]=systemd-container [mmdebstrap]=mmdebstrap [nsenter]=util-linux [setpriv]=util-linux [flock]=util-linux
   [shellcheck]=shellcheck
@@ -31,22 +34,25 @@ tools=(g++ strip objdump)
 packing=(rpmbuild)
 databases=(pg_ctlcluster psql mariadbd mariadb redis-server redis-cli javac /usr/share/java/{postgresql,mariadb-java-client}.jar
   /usr/lib/python3/dist-packages/{pymongo,redis})
+kubernetes=(etcd containerd runc /usr/lib/cni/bridge /usr/bin/busybox /usr/lib/python3/dist-packages/kubernetes)
 publishing=(rpmsign apt-ftparchive createrepo_c gpg)
 machines=(systemd-nspawn mmdebstrap nsenter setpriv flock)
 case ${1:?what for} in
   build) ;;
   check) tools+=(ssh shellcheck) ;;
   demo) tools+=(curl ip nft squid openssl sysctl unshare setpriv pg_ctlcluster psql) ;;
-  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux vim plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${databases[@]}" "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck chromium firefox-esr lintian rpmlint) ;;
-  bench) tools+=(curl ip ss ssh sshd openssl pgrep nginx "${databases[@]}") ;;
+  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux vim plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${databases[@]}" "${kubernetes[@]}" "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck chromium firefox-esr lintian rpmlint) ;;
+  bench) tools+=(curl ip ss ssh sshd openssl pgrep nginx "${databases[@]}" "${kubernetes[@]}") ;;
   packages)
     tools+=("${packing[@]}")
     # ARCH=x64: without the other architecture's packages, no cross tools.
     [ "${ARCH:-}" = x64 ] || tools+=(aarch64-linux-gnu-g++ aarch64-linux-gnu-strip) ;;
+  image)
+    [ "${ARCH:-}" = x64 ] || tools+=(aarch64-linux-gnu-g++ aarch64-linux-gnu-strip) ;;
   repository) tools=("${publishing[@]}") ;;
-  client) tools=() ;;
+  client | chart) tools=() ;;
   publish) tools=(rsync ssh) ;;
-  *) echo "prepare.sh: build, check, test, bench, demo, packages, client, repository or publish" >&2; exit 2 ;;
+  *) echo "prepare.sh: build, check, test, bench, demo, packages, client, image, chart, repository or publish" >&2; exit 2 ;;
 esac
 
 missing=()
@@ -80,3 +86,6 @@ if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modu
   npm ci --no-fund --no-audit --loglevel=error
   touch node_modules/.package-lock.json
 fi
+
+# Its programs are compiled once on a machine. Where they cannot be, the script says so, and what needs them is skipped.
+case $1 in test | bench) [ "$(id -u)" != 0 ] || scripts/kubernetes.sh build || true ;; esac

@@ -4,6 +4,7 @@ import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 import { version } from "../core/versions/version.ts";
 import { type Decision, decide } from "./decide.ts";
 import { gather } from "./facts.ts";
+import { runKubeUpdater } from "./kube/run-kube-updater.ts";
 import { runInProgress, takeLock } from "./lock.ts";
 import { openWorld, type Places, type World } from "./open-world.ts";
 import { availability, exitStatus, fieldsLine, printable, statusText } from "./output.ts";
@@ -28,6 +29,7 @@ Usage: platform-upgrade COMMAND
   dry-run                say what a run would do, and change nothing
   force                  upgrade now: whatever the window, the roll-out, and a version that was rolled back here
   status [--format=json] say how the last run ended
+  kube                   be the updater of a release in Kubernetes; kube --help has its flags
   version                print the updater's version
   help                   print this
 
@@ -38,6 +40,7 @@ Exit status: 0 done, nothing to do, or waiting; 1 an admin should look at it; 2 
 export async function runCommand(args: readonly string[], places: Places, terminal: Terminal): Promise<number> {
   const [command = "", ...rest] = args;
   if (command === "status") return await status(rest, places, terminal);
+  if (command === "kube") return await runKubeUpdater(rest, places.env, terminal);
   if (rest.length > 0) return wrong(terminal, `${command} takes no ${JSON.stringify(rest[0])}`);
   switch (command) {
     case "run":

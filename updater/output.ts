@@ -21,6 +21,8 @@ const calm: ReadonlySet<UpgradeReason> = new Set([
   "major_mismatch",
   "not_wanted",
   "already_running",
+  "rolling_out",
+  "suggested",
 ]);
 /** Results in which an admin's `force` succeeded. */
 const achieved: ReadonlySet<UpgradeReason> = new Set(["up_to_date", "upgraded", "healed"]);

@@ -99,7 +99,8 @@ function parseUpgrade(value: unknown): UpgradeInProgress | undefined {
   return { phase, from, to, started, boot: shortText(value.boot) ?? "", before, tries, ...why };
 }
 
-function skippedOf(value: unknown): SkippedVersion[] {
+/** The entries of a list that are well-formed. */
+export function skippedOf(value: unknown): SkippedVersion[] {
   return Array.isArray(value) ? value.flatMap(parseSkipped).slice(-maxSkipped) : [];
 }
 

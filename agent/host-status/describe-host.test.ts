@@ -10,6 +10,7 @@ const ran = { upgrader_version, ...rest };
 const hour = 3_600_000;
 const later = (ms: number): { now: number } => ({ now: Date.parse(state.at) + ms });
 const unit: HostFacts = { found: { upgrader: "unit", installed: true }, state: ran, timer: "on", schedule: {}, sessions: 2, ...later(600_000) };
+const kube: Partial<HostFacts> = { found: { upgrader: "kube", installed: false }, timer: "unknown" };
 
 test.for<[name: string, facts: Partial<HostFacts>, expected: object]>([
   ["not enrolled", { found: { upgrader: "none", installed: false } }, { upgrader: "none", sessions: 2 }],
@@ -43,7 +44,15 @@ test.for<[name: string, facts: Partial<HostFacts>, expected: object]>([
   ["timer's unit removed", { timer: "not_installed" }, { reason: "updater_missing" }],
   ["windows known", { schedule: { until: "2026-12-04T00:00:00.000Z" } }, { schedule_until: "2026-12-04T00:00:00.000Z" }],
   ["no windows, and why", { schedule: { error: "x".repeat(900) } }, { schedule_error: "x".repeat(500) }],
-  ["kube", { found: { upgrader: "kube", installed: false }, externalVersion: "1.2.3" }, { upgrader: "kube", sessions: 2, upgrader_version: "1.2.3" }],
+  [
+    "kube",
+    { ...kube, externalVersion: "1.2.3" },
+    { upgrader: "kube", sessions: 2, upgrader_version: "1.0.0", reason: "up_to_date", target: "1.0.0" },
+  ],
+  ["kube, whose result cannot be read", { ...kube, state: "unknown", externalVersion: "1.2.3" }, { upgrader_version: "1.2.3" }],
+  ["kube, which has not run", { ...kube, state: undefined }, { reason: "never_ran" }],
+  ["kube, which is silent", { ...kube, ...later(2 * hour + 1) }, { reason: "updater_silent", outcome: { reason: "up_to_date" } }],
+  ["kube, with its windows", { ...kube, schedule: { until: "2026-12-04T00:00:00.000Z" } }, { schedule_until: "2026-12-04T00:00:00.000Z" }],
 ])("%s", ([_name, facts, expected]) => {
   const status = describeHost({ ...unit, ...facts });
   expect(status).toMatchObject(expected);

@@ -10,8 +10,8 @@ export interface ScheduleStatus {
 
 export interface HostFacts {
   readonly found: FoundUpgrader;
-  /** Omitted when it has left none. */
-  readonly state?: UpdaterState | undefined;
+  /** Omitted when it has left none; `unknown` if it cannot be read. */
+  readonly state?: UpdaterState | "unknown" | undefined;
   readonly timer: TimerState;
   readonly schedule: ScheduleStatus;
   /** By this host's clock, ms since 1970. */
@@ -27,15 +27,16 @@ const silentMs = 48 * 3_600_000;
 
 /** The agent's report about its updater: an updater that cannot run takes precedence over the report of its last run. Pure. */
 export function describeHost(facts: HostFacts): HostStatus {
-  const { found, state, schedule, externalVersion } = facts;
+  const { found, schedule, externalVersion } = facts;
   const { upgrader } = found;
+  const state = facts.state === "unknown" ? undefined : facts.state;
   const sessions = Math.min(facts.sessions, 1_000_000);
   if (upgrader === "none") return { upgrader, sessions };
-  if (upgrader === "kube") return { upgrader, sessions, ...(externalVersion !== undefined && { upgrader_version: externalVersion }) };
-  const seen = obstacle(facts);
+  const seen = upgrader === "kube" ? controllerObstacle(facts) : obstacle({ ...facts, state });
   return {
     upgrader,
     sessions,
+    ...(upgrader === "kube" && externalVersion !== undefined && { upgrader_version: externalVersion }),
     ...state,
     ...seen,
     ...(seen.reason !== undefined && outcomeOf(state)),
@@ -50,8 +51,20 @@ function outcomeOf(state: UpdaterState | undefined): Pick<HostStatus, "outcome">
   return { outcome: { reason: state.reason, ...(state.detail !== undefined && { detail: state.detail }) } };
 }
 
+/** The controller writes its result at least once in half an hour. */
+const controllerSilentMs = 2 * 3_600_000;
+
+/** Why the controller's own report does not count. */
+function controllerObstacle({ state, now }: HostFacts): Pick<HostStatus, "reason" | "detail"> {
+  if (state === "unknown") return {};
+  if (state?.at !== undefined && now - Date.parse(state.at) > controllerSilentMs) {
+    return { reason: "updater_silent", detail: `the updater of this release last ran at ${state.at}: see the log of its Deployment` };
+  }
+  return state?.reason === undefined ? { reason: "never_ran", detail: "the updater of this release has not run yet" } : {};
+}
+
 /** Why the updater does not run, or has not yet; undefined when its own report counts. */
-function obstacle({ found, state, timer, now }: HostFacts): Pick<HostStatus, "reason" | "detail"> {
+function obstacle({ found, state, timer, now }: HostFacts & { readonly state?: UpdaterState | undefined }): Pick<HostStatus, "reason" | "detail"> {
   if (!found.installed || timer === "not_installed") {
     return { reason: "updater_missing", detail: "PLATFORM_EXT_UPGRADER is set, but platform-upgrade is not installed on this host" };
   }

@@ -2,7 +2,16 @@ import { type FSWatcher, watch } from "node:fs";
 import { dirname } from "node:path";
 import type { HostStatus } from "../../core/resources/host-status.ts";
 import { describeHost, type ScheduleStatus } from "./describe-host.ts";
-import { type FoundUpgrader, findUpgrader, readTimer, readUpdaterState, type TimerState, type UpdaterPlaces } from "./read-updater.ts";
+import {
+  type FoundUpgrader,
+  findUpgrader,
+  parseUpdaterState,
+  readTimer,
+  readUpdaterState,
+  type TimerState,
+  type UpdaterPlaces,
+  type UpdaterState,
+} from "./read-updater.ts";
 
 export interface HostWatchOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -13,6 +22,8 @@ export interface HostWatchOptions {
   readonly changed: (status: HostStatus) => void;
   readonly steady: () => number;
   readonly wall: () => number;
+  /** Reads the result of the controller in Kubernetes, JSON; undefined outside. */
+  readonly release?: (() => Promise<string | undefined>) | undefined;
   /** For tests: the default asks systemd. */
   readonly timer?: () => Promise<TimerState>;
 }
@@ -28,6 +39,7 @@ export class HostWatch {
   readonly #options: HostWatchOptions;
   #status: HostStatus = { upgrader: "none", sessions: 0 };
   #timer: { readonly state: TimerState; readonly at: number } | undefined;
+  #controller: { readonly state: UpdaterState | "unknown" | undefined; readonly at: number } | undefined;
   #looking: Promise<void> | undefined;
   #again = false;
   #toldAt = Number.NEGATIVE_INFINITY;
@@ -80,7 +92,7 @@ export class HostWatch {
     const { env, places, schedule, sessions, changed, steady, wall } = this.#options;
     const found = await findUpgrader(env, places);
     const enrolled = found.upgrader === "unit";
-    const state = enrolled ? await readUpdaterState(places.stateFile) : undefined;
+    const state = enrolled ? await readUpdaterState(places.stateFile) : found.upgrader === "kube" ? await this.#controllerState() : undefined;
     const timer = enrolled ? await this.#timerState(found) : "unknown";
     const externalVersion = env.PLATFORM_EXT_UPGRADER_VERSION?.slice(0, 64);
     const next = describeHost({ found, state, timer, schedule: schedule(), sessions: sessions(), now: wall(), externalVersion });
@@ -96,6 +108,20 @@ export class HostWatch {
     if (!found.installed) return "not_installed";
     if (this.#timer === undefined || steady() - this.#timer.at >= timerMs) this.#timer = { state: await timer(), at: steady() };
     return this.#timer.state;
+  }
+
+  /** What the controller says of its last run, asked for once a minute: each time is a request to the API server. */
+  async #controllerState(): Promise<UpdaterState | "unknown" | undefined> {
+    const { steady, release } = this.#options;
+    if (this.#controller === undefined || steady() - this.#controller.at >= timerMs) {
+      const text = release === undefined ? undefined : release();
+      const state =
+        text === undefined
+          ? "unknown"
+          : await text.then((found) => (found === undefined ? undefined : parseUpdaterState(found))).catch(() => "unknown" as const);
+      this.#controller = { state, at: steady() };
+    }
+    return this.#controller.state;
   }
 
   /** The folder may appear later, and disappear: until it can be watched, the interval covers it. */

@@ -2,13 +2,19 @@ import { randomBytes } from "node:crypto";
 import { lstat, open, readFile, rename, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { SchedulePlace } from "./schedule-keeper.ts";
 
 /** Longest schedule read back, bytes. */
 const maxBytes = 65_536;
 const othersMayWrite = 0o002;
 
+/** The schedule file as the keeper's place. */
+export function scheduleFile(path: string): SchedulePlace {
+  return { name: path, read: async () => await readScheduleFile(path), write: async (text) => await writeScheduleFile(path, text) };
+}
+
 /** Contents of the file; undefined if there is none. Throws `unavailable` when it cannot be read, `invalid` if it is not a plain file. */
-export async function readScheduleFile(path: string): Promise<string | undefined> {
+async function readScheduleFile(path: string): Promise<string | undefined> {
   const found = await look(path);
   if (found === undefined) return undefined;
   if (found.size > maxBytes) return "\0too long";

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { createLog } from "../../core/log/log.ts";
+import { scheduleFile } from "./schedule-file.ts";
 import { ScheduleKeeper, type Windows } from "./schedule-keeper.ts";
 
 let folder: string;
@@ -25,7 +26,7 @@ function keep(options: { file?: string } = {}) {
   const lines: string[] = [];
   const world = { time: 0, enrolled: true, revision: "1", answer: { configured: true, systemdSchedule: windows(1, 8) } as Answer, asked: 0, lines };
   const keeper = new ScheduleKeeper({
-    file: options.file ?? file,
+    place: scheduleFile(options.file ?? file),
     enrolled: async () => world.enrolled,
     ask: async () => {
       world.asked += 1;

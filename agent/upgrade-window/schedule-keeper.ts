@@ -3,7 +3,6 @@ import { errorText, type PlatformError, toPlatformError } from "../../core/error
 import type { Log } from "../../core/log/log.ts";
 import { parseSchedule } from "../../core/versions/upgrade-schedule.ts";
 import type { ScheduleStatus } from "../host-status/describe-host.ts";
-import { readScheduleFile, writeScheduleFile } from "./schedule-file.ts";
 
 /** The auth service's answer. */
 export interface Windows {
@@ -13,9 +12,18 @@ export interface Windows {
   readonly revision: string;
 }
 
+/** Where the updater finds its schedule: a file of the host, or a Secret in Kubernetes. Both methods throw PlatformError. */
+export interface SchedulePlace {
+  /** For people. */
+  readonly name: string;
+  /** In the form of the file (core/versions/upgrade-schedule.ts); undefined if there is none. */
+  read(): Promise<string | undefined>;
+  write(text: string): Promise<void>;
+}
+
 export interface ScheduleOptions {
-  readonly file: string;
-  /** Whether the host is enrolled with the package updater; checked each time. */
+  readonly place: SchedulePlace;
+  /** Whether the host has an updater that reads the place; checked each time. */
   readonly enrolled: () => Promise<boolean>;
   /** Asks the auth service. */
   readonly ask: () => Promise<Windows>;
@@ -89,16 +97,16 @@ export class ScheduleKeeper {
   }
 
   async #step(): Promise<ScheduleStatus> {
-    const { clock, file, log } = this.#options;
+    const { clock, place, log } = this.#options;
     const asked = await this.#ask();
     const next = nextSchedule(asked, { nowSeconds: clock.wall() / 1000, lastMs: clock.steady() - this.#lastAnswer });
     if (asked.kind !== "failed" && next.text !== undefined) this.#lastAnswer = clock.steady();
     try {
-      const held = (await readScheduleFile(file)) ?? "";
+      const held = (await place.read()) ?? "";
       const text = next.text ?? held;
       if (text !== held) {
-        await writeScheduleFile(file, text);
-        log.info("wrote the maintenance schedule", { file, windows: parseSchedule(text).length });
+        await place.write(text);
+        log.info("wrote the maintenance schedule", { place: place.name, windows: parseSchedule(text).length });
       }
       return { until: untilOf(text, clock.wall()), error: next.error };
     } catch (thrown) {

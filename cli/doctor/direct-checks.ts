@@ -1,9 +1,10 @@
 import { openAuthClient } from "../../core/api/auth-client.ts";
 import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import { fetchTrust, trustByPin } from "../../core/api/trust.ts";
-import type { PlatformConfig } from "../../core/config/platform-config.ts";
+import type { JoinMethod, PlatformConfig } from "../../core/config/platform-config.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { subjectOf } from "../../core/identity/x509-identity.ts";
+import { readPodToken } from "../../core/kubernetes/pod-token.ts";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import { dial, dialTls } from "../../core/transport/dial/dial.ts";
@@ -49,8 +50,8 @@ export async function examineDirect(exam: Examination, ask: AgentAsk & { listens
 
 /** Whether a host that has not joined yet could join with the token of its configuration. */
 export async function examineJoin(exam: Examination, { target, env, platform, names, services }: AgentAsk): Promise<void> {
-  const { token, caPins: pins, nodename: hostname } = platform;
-  if (token !== undefined) await exam.passes("token", () => examineToken({ target, env, token, pins, hostname, names, services }));
+  const { token, joinMethod, caPins: pins, nodename: hostname } = platform;
+  if (token !== undefined) await exam.passes("token", () => examineToken({ target, env, token, joinMethod, pins, hostname, names, services }));
 }
 
 /** Whether the auth service, reached at this address, takes the host's certificate. Throws PlatformError. */
@@ -87,6 +88,7 @@ interface TokenAsk {
   readonly target: HostPort;
   readonly env: Env;
   readonly token: string;
+  readonly joinMethod: JoinMethod;
   readonly pins: readonly string[];
   /** The name that the host will have. */
   readonly hostname: string;
@@ -99,13 +101,14 @@ interface TokenAsk {
  * Whether the auth service would let this host join with its token, which is not used up. The token is sent as in a join: only to a
  * trusted auth service. Undefined: an older one cannot answer. Throws PlatformError.
  */
-async function examineToken({ target, env, token, pins, hostname, names, services }: TokenAsk): Promise<Said | undefined> {
+async function examineToken({ target, env, token, joinMethod, pins, hostname, names, services }: TokenAsk): Promise<Said | undefined> {
   const open = () => dial(target, { env });
   const ca = pins.length > 0 ? [await trustByPin({ open, pins })] : await fetchTrust(target, { env });
   using connection = openAuthClient({ open, ca });
   try {
     const { expires, usesLeft } = await connection.client.checkJoin({
       token,
+      idToken: joinMethod === "kubernetes" ? await readPodToken(env) : "",
       role: "node",
       hostname,
       names: [...names],

@@ -1,5 +1,5 @@
 import type { UpgradeChannel } from "../../core/config/upgrade-channels.ts";
-import type { Queues } from "../../core/limits/queue.ts";
+import type { Queue, Queues } from "../../core/limits/queue.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { FailedReload } from "../../core/resources/proxy-facts.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";
@@ -21,6 +21,7 @@ import type { Cluster } from "./open-cluster.ts";
 import type { Recordings } from "./recordings/recordings.ts";
 import type { Rollouts } from "./rollout/rollouts.ts";
 import type { StreamReporters } from "./sessions/stream-reporters.ts";
+import type { OpenApi } from "./tokens/kubernetes-join.ts";
 import type { PasswordHasher } from "./users/credentials.ts";
 
 /** Shared context of the auth service's parts; made once by `openAuth`. */
@@ -68,6 +69,10 @@ export interface AuthContext {
   readonly slowQueues: Queues;
   /** One change at a time of each user's connections. */
   readonly connectionQueues: Queues;
+  /** The API server of the Kubernetes cluster in which this process is a pod. */
+  readonly kubernetes: OpenApi | undefined;
+  /** Of service accounts, by that API server. */
+  readonly reviews: Queue;
   readonly log: Log;
   readonly now: () => Date;
 }

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { createQueues } from "../../core/limits/queue.ts";
+import { createQueue, createQueues } from "../../core/limits/queue.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { Node } from "../../core/resources/node.ts";
 import type { FailedReload } from "../../core/resources/proxy-facts.ts";
@@ -31,6 +31,7 @@ import { type Cluster, clusterNameWarnings, openCluster } from "./open-cluster.t
 import { openRecordings } from "./recordings/recordings.ts";
 import { Rollouts } from "./rollout/rollouts.ts";
 import { StreamReporters } from "./sessions/stream-reporters.ts";
+import type { OpenApi } from "./tokens/kubernetes-join.ts";
 import { createPasswordHasher, type HashCost } from "./users/credentials.ts";
 
 export interface AuthDeps {
@@ -43,6 +44,8 @@ export interface AuthDeps {
   readonly anonymousLimit?: RateLimitOptions;
   /** The last reload of this process, if it failed and no proxy in the same process reports it. */
   readonly failedReload?: (() => FailedReload | undefined) | undefined;
+  /** The API server of the Kubernetes cluster in which this process is a pod. */
+  readonly kubernetes?: OpenApi | undefined;
   readonly diskFacts?: (folder: string) => DiskFacts;
 }
 
@@ -71,7 +74,7 @@ export async function openContext(
   const audit = createAuditLog(stores.auditStore, { clusterName, now, log, isLow: () => stores.room.isLow });
   const hasher = createPasswordHasher(deps.hashCost);
   const { nodename } = config;
-  const { failedReload = () => undefined } = deps;
+  const { failedReload = () => undefined, kubernetes } = deps;
   const own = {
     clusterName,
     cluster,
@@ -85,6 +88,7 @@ export async function openContext(
     log,
     now,
     failedReload,
+    kubernetes,
   };
   const live = openLive({ now, log });
   const shipping = new AuditShipping(stores.auditStore, { destinations: config.audit, log });
@@ -99,7 +103,7 @@ export async function openContext(
     isAtProxy: recordedAt(config.sessionRecording)?.place === "proxy",
   });
   const { upgradeChannels = {} } = config;
-  const quotas = createHostQuotas(now);
+  const quotas = createHostQuotas(now, () => stores.room.spare);
   const names = new RecordedNames({ storage: stores.storage, log });
   return {
     context: { ...own, upgradeChannels, ...stores, ...live, ...openQueues(), rollouts, presence, shipping, recordings, quotas, names },
@@ -127,11 +131,12 @@ function openLive({ now, log }: Pick<AuthContext, "now" | "log">) {
 }
 
 /** Work of one user, one address or one connection after the other. */
-function openQueues(): Pick<AuthContext, "queues" | "slowQueues" | "connectionQueues"> {
+function openQueues(): Pick<AuthContext, "queues" | "slowQueues" | "connectionQueues" | "reviews"> {
   return {
     queues: createQueues({ atOnce: 1, waiting: 15 }),
     slowQueues: createQueues({ atOnce: 1, waiting: maxSlow - 1 }),
     connectionQueues: createQueues({ atOnce: 1, waiting: maxChanges - 1 }),
+    reviews: createQueue({ atOnce: 4, waiting: 200, what: "joins by service accounts" }),
   };
 }
 

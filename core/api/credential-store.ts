@@ -23,8 +23,8 @@ const fileSchema = z.object({
   userCaSsh: texts,
 });
 
-const startOver = (file: string): string =>
-  `restore ${file} from a backup, or remove it and start again with a new join token: the host then joins as a new one`;
+const startOver = (place: string): string =>
+  `restore ${place} from a backup, or remove it and start again with a new join token: the host then joins as a new one`;
 
 /**
  * Reads a host's credentials; `undefined` when there is no file. A file that others may read, or that is damaged, is refused
@@ -32,9 +32,13 @@ const startOver = (file: string): string =>
  */
 export async function loadCredentials(file: string): Promise<HostCredentials | undefined> {
   const content = await readPrivate(file);
-  if (content === undefined) return undefined;
+  return content === undefined ? undefined : parseCredentials(content, file);
+}
+
+/** Reads stored credentials. Throws `invalid` if what `place` held is damaged. */
+export function parseCredentials(content: string, place: string): HostCredentials {
   const damaged = (cause: unknown): PlatformError =>
-    new PlatformError("invalid", `${file} is damaged: it holds no host credentials`, { hint: startOver(file), cause });
+    new PlatformError("invalid", `${place} is damaged: it holds no host credentials`, { hint: startOver(place), cause });
   let value: unknown;
   try {
     value = JSON.parse(content);
@@ -53,6 +57,11 @@ export async function loadCredentials(file: string): Promise<HostCredentials | u
   return credentials;
 }
 
+/** Credentials as they are stored. */
+export function writtenCredentials(credentials: HostCredentials): string {
+  return `${JSON.stringify({ version: 1, ...credentials }, undefined, 2)}\n`;
+}
+
 /** Writes all or nothing: a crash leaves the old file or the new one. 0600 in a folder of 0700. */
 export async function saveCredentials(file: string, credentials: HostCredentials): Promise<void> {
   const folder = dirname(file);
@@ -64,7 +73,7 @@ export async function saveCredentials(file: string, credentials: HostCredentials
     await rm(fresh, { force: true });
     const handle = await open(fresh, "wx", 0o600);
     try {
-      await handle.writeFile(`${JSON.stringify({ version: 1, ...credentials }, undefined, 2)}\n`);
+      await handle.writeFile(writtenCredentials(credentials));
       await handle.sync();
     } finally {
       await handle.close();

@@ -32,6 +32,8 @@ export interface JoinOptions {
   /** How the auth service is verified: CA pins, or authorities (PEM) that are already trusted. */
   readonly trust: { readonly pins: readonly string[] } | { readonly ca: readonly string[] };
   readonly token: string;
+  /** Of a Kubernetes service account: `token` is then the name of a join token. */
+  readonly idToken?: string;
   readonly role: HostRole;
   readonly hostname: string;
   /** Additional names for the certificates. */
@@ -51,6 +53,7 @@ export async function joinHost(options: JoinOptions): Promise<HostCredentials> {
   using connection = openAuthClient({ open: options.open, ca });
   const answer = await connection.client.join({
     token: options.token,
+    idToken: options.idToken ?? "",
     role: options.role,
     hostname: options.hostname,
     names: [...options.names],

@@ -26,6 +26,11 @@ export function brokenRules(file: unknown): readonly BrokenRule[] {
       "platform.join_params",
       "auth_token and join_params cannot both be set; keep one of them",
     ],
+    [
+      proxy && valueAt(file, ["platform", "join_params", "method"]) === "kubernetes",
+      "platform.join_params.method",
+      "the method kubernetes is for agents; a proxy joins with a token (tctl tokens add --type=proxy)",
+    ],
     [auth && has("platform", "auth_server"), "platform.auth_server", "auth_service runs here, so platform.auth_server must not be set; remove it"],
     [
       proxy && !auth && !has("platform", "auth_server"),

@@ -21,12 +21,17 @@ export const ports = {
   ssh: 3022,
   proxySsh: 3023,
   tunnel: 3024,
+  kube: 3026,
   auth: 3025,
   postgres: 5432,
   mysql: 3036,
   mongo: 27_017,
   redis: 6379,
 } as const;
+
+/** kubernetes: with the token of the pod's service account; `token_name` is then the name of the join token, which has no secret. */
+const joinMethods = ["token", "kubernetes"] as const;
+export type JoinMethod = (typeof joinMethods)[number];
 
 const absolutePath = z.string().refine(isAbsolute, "must be an absolute path");
 
@@ -51,7 +56,9 @@ export const platformSchema = z.strictObject({
   pid_file: absolutePath.optional(),
   /** The token, or the absolute path of a file that holds it. */
   auth_token: z.string().min(1, "must not be empty").optional(),
-  join_params: z.strictObject({ method: z.literal("token", "must be token"), token_name: z.string().min(1, "must not be empty") }).optional(),
+  join_params: z
+    .strictObject({ method: z.enum(joinMethods, "must be token or kubernetes"), token_name: z.string().min(1, "must not be empty") })
+    .optional(),
   /** Each is a pin, or the absolute path of a file with one. */
   ca_pin: orList(z.string().min(1, "must not be empty")).optional(),
   proxy_server: hostPortText(ports.web).optional(),
@@ -113,6 +120,9 @@ export const proxySchema = z.strictObject({
   public_addr: oneAddress(listenersPort).optional(),
   ssh_public_addr: oneAddress(listenersPort).optional(),
   tunnel_public_addr: oneAddress(listenersPort).optional(),
+  /** A port of its own for clients of Kubernetes, which the web port serves too. */
+  kube_listen_addr: hostPortText(ports.kube).optional(),
+  kube_public_addr: oneAddress(listenersPort).optional(),
   /** Ports for stock clients of databases: omitted ones are closed; PostgreSQL is served on the web port too. */
   postgres_listen_addr: hostPortText(ports.postgres).optional(),
   postgres_public_addr: oneAddress(listenersPort).optional(),
@@ -205,7 +215,8 @@ export const configSchema = z.strictObject({
 export type PlatformConfig = Omit<z.infer<typeof configSchema>, "platform"> & {
   readonly platform: Omit<z.infer<typeof platformSchema>, "nodename" | "auth_token" | "join_params" | "ca_pin"> & {
     readonly nodename: string;
-    /** The secret itself, from auth_token or join_params. */
+    readonly joinMethod: JoinMethod;
+    /** The secret itself, from auth_token or join_params; the token's name for the method kubernetes. */
     readonly token?: string | undefined;
     /** Each `sha256:` and 64 hex digits. */
     readonly caPins: readonly string[];

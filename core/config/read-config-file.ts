@@ -52,7 +52,8 @@ async function withFiles(file: string, hostname: string, parsed: ParsedConfig & 
   };
   const tokenPath = auth_token === undefined ? ["platform", "join_params", "token_name"] : ["platform", "auth_token"];
   const written = auth_token ?? join_params?.token_name;
-  const token = written === undefined ? undefined : await secret(written, tokenPath);
+  const joinMethod = join_params?.method ?? "token";
+  const token = written === undefined || joinMethod === "kubernetes" ? written : await secret(written, tokenPath);
   const caPins: string[] = [];
   for (const pin of ca_pin ?? []) {
     const read = (await secret(pin, ["platform", "ca_pin"])).toLowerCase();
@@ -60,7 +61,7 @@ async function withFiles(file: string, hostname: string, parsed: ParsedConfig & 
     else if (read !== "") report(["platform", "ca_pin"], "platform.ca_pin must be sha256: and 64 hex digits; `tctl status` prints it");
   }
   if (problems.length > 0) throw problemsError(file, problems);
-  return { config: { ...parsed.sections, platform: { ...platform, nodename, token, caPins } }, warnings };
+  return { config: { ...parsed.sections, platform: { ...platform, nodename, joinMethod, token, caPins } }, warnings };
 }
 
 async function readText(file: string, limit: number, what: string): Promise<{ text: string; mode: number }> {

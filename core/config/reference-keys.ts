@@ -38,9 +38,7 @@ const referenceKeys: Readonly<Record<string, readonly string[]>> = {
   ],
   proxy_service: [
     "proxy_protocol",
-    "kube_listen_addr",
     "peer_listen_addr",
-    "kube_public_addr",
     "peer_public_addr",
     "https_keypairs_reload_interval",
     "acme",

@@ -27,6 +27,15 @@ export const pure = [
   "updater/schedule.ts",
   "updater/parse-state.ts",
   "updater/endpoint-answer.ts",
+  "updater/kube/decide-update.ts",
+  "updater/kube/decide-progress.ts",
+  "updater/kube/image-reference.ts",
+  "updater/kube/kube-pod.ts",
+  "updater/kube/registry-answers.ts",
+  "updater/kube/shared-state.ts",
+  "updater/kube/update-memory.ts",
+  "updater/kube/update-status.ts",
+  "updater/kube/workload.ts",
   "core/transport/dial/proxy-environment.ts",
 ] as const;
 
@@ -118,7 +127,12 @@ export function tlsContexts(files: readonly SourceFile[]): string[] {
 export function httpClients(files: readonly SourceFile[]): string[] {
   const placed = ["core", "agent", "control", "cli", "updater", "programs"];
   // The others pass on users' requests, over connections that core/transport/dial or a tunnel has opened.
-  const own = ["core/transport/dial/get-over.ts", "agent/app/http/upstream-http1.ts", "control/proxy/app-front/agent-requests.ts"];
+  const own = [
+    "core/transport/dial/get-over.ts",
+    "core/transport/dial/http-origin.ts",
+    "agent/http/upstream-http1.ts",
+    "control/proxy/app-front/agent-requests.ts",
+  ];
   const client = /^import (?!type\b)[^;"]*\b(request|get|Agent)\b[^;"]*"node:https?"|"undici"/m;
   // A `fetch` that is not called is one of the file's own.
   const fetches = (code: string): boolean => /(?<![.#])\bfetch\(/.test(code) && !/\bfetch\b(?!\()|\bfetch\([^)]*\):/.test(code);

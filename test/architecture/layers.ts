@@ -19,6 +19,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   "core/sftp": ["core/errors", "core/bytes"],
   "core/sftp-client": ["core/errors", "core/bytes", "core/sftp"],
   "core/databases": ["core/errors", "core/bytes"],
+  "core/kubernetes": ["core/errors", "core/transport/dial", "core/transport/host-port.ts"],
   "core/recording": ["core/errors"],
   "core/processes": [],
   "core/recording-spool": [...nouns, "core/recording", "core/processes", "core/transport"],
@@ -33,10 +34,10 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   control: ["core"],
   cli: ["core"],
   // It must work when all else is broken.
-  updater: ["core/errors", "core/log", "core/versions", "core/processes", "core/transport/dial", "core/transport/host-port.ts"],
+  updater: ["core/errors", "core/log", "core/versions", "core/processes", "core/kubernetes", "core/transport/dial", "core/transport/host-port.ts"],
   // Types alone, which leave nothing in the browser.
   web: ["core/api/web", "core/resources"],
-  programs: ["agent", "control", "cli", "core"],
+  programs: ["agent", "control", "cli", "core", "updater/kube/run-kube-updater.ts"],
   "main.ts": ["programs", "agent", "core/processes", "core/versions"],
   scripts: [],
   test: ["agent", "control", "cli", "core", "updater", "main.ts", "scripts"],

@@ -1,10 +1,9 @@
 import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { keptFolder } from "./kept-folder.ts";
-import { mirror } from "./machine-layers.ts";
 import { NotHere } from "./not-here.ts";
-import { outwardEnv } from "./outward-env.ts";
-import { type Finished, run } from "./program.ts";
+import { hereIf, ownApt } from "./own-apt.ts";
+import { run } from "./program.ts";
 
 /*
  * Programs that Debian has in sid only, beside those of this machine. apt checks their signatures and checksums. sid keeps one version of each, so the
@@ -67,44 +66,24 @@ export async function sidPrograms(): Promise<SidPrograms> {
 
 async function fill(folder: string, path: string): Promise<void> {
   const root = join(folder, "root");
-  const apt = await ownApt(join(folder, "apt"));
-  must(await apt(["apt-get", "update", "-qq", "-o", "APT::Update::Error-Mode=any"]), "apt-get update for Debian sid");
+  const apt = await ownApt(join(folder, "apt"), "sid");
+  hereIf(await apt(["apt-get", "update", "-qq", "-o", "APT::Update::Error-Mode=any"]), "apt-get update for Debian sid");
   const versions = candidates((await apt(["apt-cache", "policy", ...Object.keys(wanted)])).stdout);
   const install = ["apt-get", "install", "--yes", "-qq", "--download-only", "--no-install-recommends", ...Object.keys(versions)];
-  must(await apt(install), "download of packages from Debian sid");
+  hereIf(await apt(install), "download of packages from Debian sid");
   const archives = join(folder, "apt/cache/archives");
   const packages = (await readdir(archives)).filter((name) => name.endsWith(".deb"));
-  for (const name of packages) must(await run("dpkg-deb", ["-x", join(archives, name), root]), `dpkg-deb -x ${name}`);
+  for (const name of packages) hereIf(await run("dpkg-deb", ["-x", join(archives, name), root]), `dpkg-deb -x ${name}`);
   const unused = ["doc", "man", "locale", "perl", "perl5", "bash-completion"].map((name) => join(root, "usr/share", name));
   for (const one of [...unused, join(folder, "apt")]) await rm(one, { recursive: true, force: true });
   await writeFile(join(folder, "versions.json"), JSON.stringify(versions));
   await writeStarters(folder, join(path, "root"));
 }
 
-/** Runs apt with sid as its only source, and nothing of this machine's state. */
-async function ownApt(dir: string): Promise<(command: readonly string[]) => Promise<Finished>> {
-  for (const one of ["lists/partial", "cache/archives/partial"]) await mkdir(join(dir, one), { recursive: true });
-  const from = await mirror().catch(() => undefined);
-  if (from === undefined) throw new NotHere("programs of Debian sid need apt");
-  const keys = "/usr/share/keyrings/debian-archive-keyring.gpg";
-  await writeFile(join(dir, "status"), "");
-  await writeFile(join(dir, "sources.list"), `deb [signed-by=${keys}] ${from} sid main\n`);
-  const places = { "Dir::Etc::sourcelist": "sources.list", "Dir::State::lists": "lists", "Dir::Cache": "cache", "Dir::State::status": "status" };
-  const lines = Object.entries(places).map(([key, name]) => `${key} "${join(dir, name)}";\n`);
-  const config = join(dir, "apt.conf");
-  await writeFile(config, `${lines.join("")}Dir::Etc::sourceparts "-";\nAPT::Sandbox::User "root";\nAcquire::Languages "none";\n`);
-  return ([command = "", ...args]) =>
-    run(command, args, { env: { ...outwardEnv(), APT_CONFIG: config, DEBIAN_FRONTEND: "noninteractive" }, limitMs: 120_000 });
-}
-
 /** `apt-cache policy`: name, then its lines; a package that is gone has none, or `(none)`. */
 function candidates(text: string): Record<string, string> {
   const found = [...text.matchAll(/^(\S+):\n(?: .*\n)*? {2}Candidate: (?!\(none\))(\S+)$/gm)];
   return Object.fromEntries(found.map(([, name = "", version = ""]) => [name, version]));
-}
-
-function must(done: Finished, what: string): void {
-  if (done.status !== 0) throw new NotHere(`${what} is not possible here: ${done.stderr.trim().split("\n").at(-1) ?? done.status}`);
 }
 
 /** Each program by sid's own loader and libraries: those of this machine are older. */

@@ -7,8 +7,9 @@ const kubeconfig = Buffer.from("apiVersion: v1\nkind: Config\nusers: [{name: u, 
 const prod = { kind: "kube_cluster", version: "v3", metadata: { name: "prod", labels: { env: "prod" } }, spec: { kubeconfig } };
 const named = { kind: "kube_cluster", name: "prod" };
 
-async function agent(t: TestAuth, roles: string[]) {
-  const { secret } = await t.admin.createToken({ roles });
+async function agent(t: TestAuth, roles: string[], names: readonly string[] = []) {
+  const resources = names.length === 0 ? [] : [{ kind: "kube", names: [...names] }];
+  const { secret } = await t.admin.createToken({ roles, resources });
   const keys = generateKeys();
   const joined = await t
     .connect()
@@ -54,4 +55,22 @@ test("a cluster that is written without its kubeconfig keeps the stored one; a n
   expect(JSON.parse(json)).toMatchObject({ metadata: { labels: { env: "test" } }, spec: { kubeconfig } });
   for (const spec of [{ kubeconfig: "not base64" }, { kubeconfig: "" }, { kubeconfig: Buffer.from([0xff, 0xfe]).toString("base64") }])
     await expect(t.admin.putResource({ json: JSON.stringify({ ...prod, spec }), overwrite: true })).rejects.toMatchObject({ code: "invalid" });
+});
+
+test("an agent whose join token names other clusters gets no kubeconfig of this one, by a list or by its name", async () => {
+  await using t = await openTestAuth();
+  await t.admin.putResource({ json: JSON.stringify(prod) });
+  await t.admin.putResource({ json: JSON.stringify({ ...prod, metadata: { name: "dev-1" } }) });
+  const limited = await agent(t, ["kube"], ["dev-*"]);
+  expect((await limited.listResources({ kind: "kube_cluster", withSecrets: true })).resources.map(({ name }) => name)).toEqual(["dev-1"]);
+  await expect(limited.getResource({ ...named, withSecrets: true })).rejects.toMatchObject({ code: "denied" });
+  await expect(limited.getResource(named)).rejects.toMatchObject({ code: "denied" });
+});
+
+test("limits of a join token are shown with it; a kind that hosts do not offer is refused", async () => {
+  await using t = await openTestAuth();
+  const { token } = await t.admin.createToken({ roles: ["kube"], resources: [{ kind: "kube", names: ["prod"] }] });
+  expect(JSON.parse(token?.json ?? "")).toMatchObject({ spec: { resources: { kube: ["prod"] } } });
+  for (const resources of [[{ kind: "ssh", names: ["web-1"] }], [{ kind: "kube", names: [] }]])
+    await expect(t.admin.createToken({ roles: ["kube"], resources })).rejects.toMatchObject({ code: "invalid" });
 });

@@ -2,6 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { ResourceAsk, ServedAsk, SshAsk } from "../../../core/access/ask.ts";
 import { authorize } from "../../../core/access/authorize.ts";
 import { findLock, lockedError } from "../../../core/access/find-lock.ts";
+import { mayOffer } from "../../../core/access/may-offer.ts";
 import { refuseSourceIp } from "../../../core/access/refuse.ts";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
@@ -12,7 +13,7 @@ import { ipOf } from "../../../core/transport/host-port.ts";
 import { listLocks } from "../access/locks.ts";
 import { rolesNamed } from "../access/roles.ts";
 import type { AuthContext } from "../auth-context.ts";
-import { allowedServices, requireHost } from "../inventory/host-records.ts";
+import { allowedServices, offerLimits, requireHost } from "../inventory/host-records.ts";
 import { findUser } from "../users/users.ts";
 import type { Caller, UserCaller } from "./caller.ts";
 
@@ -58,6 +59,7 @@ export const permissions = {
   signRelayedUser: { hosts: ["proxy", "auth"] },
   signRelayedDatabase: { hosts: ["proxy", "auth"] },
   signRelayedApp: { hosts: ["proxy", "auth"] },
+  signRelayedKube: { hosts: ["proxy", "auth"] },
   signDatabaseClient: { hosts: ["node"] },
   signAppToken: { hosts: ["node"] },
   signDatabaseServer: { hosts: ["auth"], users: { resource: "cert_authority", verb: "create" } },
@@ -93,6 +95,7 @@ export const permissions = {
   changeRollout: { hosts: ["auth"], users: { resource: "upgrade_rollout", verb: "update" } },
   emitEvents: { hosts: ["node", "proxy", "auth"] },
   uploadRecording: { hosts: ["node", "proxy"] },
+  uploadRecordings: { hosts: ["node", "proxy"] },
   listRecordings: { hosts: ["auth"], users: "by kind" },
   readRecording: { hosts: ["auth"], users: "by kind" },
   indexRecording: { hosts: ["auth"], users: "by kind" },
@@ -160,11 +163,20 @@ export async function mayReach(context: AuthContext, { identity, address }: User
   };
 }
 
-/** Whether the caller is an agent that may offer resources of this kind: its join token says so. */
-export async function mayServe({ storage }: Pick<AuthContext, "storage">, caller: Caller, resource: string): Promise<boolean> {
-  if (caller.kind !== "host" || caller.identity.role !== "node") return false;
+/**
+ * Which resources of this kind, by name, the caller may offer: an agent those that its join token allows. Undefined: not an agent that may
+ * offer any.
+ */
+export async function servedBy(
+  { storage }: Pick<AuthContext, "storage">,
+  caller: Caller,
+  resource: string,
+): Promise<((name: string) => boolean) | undefined> {
+  if (caller.kind !== "host" || caller.identity.role !== "node") return undefined;
   const kind = servedKinds.find((one) => serviceKinds[one].served.resource === resource);
-  return kind !== undefined && (await allowedServices(storage, caller.identity.id)).includes(kind);
+  if (kind === undefined || !(await allowedServices(storage, caller.identity.id)).includes(kind)) return undefined;
+  const limits = await offerLimits(storage, caller.identity.id);
+  return (name) => mayOffer(limits, { kind, name });
 }
 
 export function isDenied(thrown: unknown): boolean {
@@ -178,7 +190,7 @@ export async function requireRule(context: AuthContext, caller: Caller, ask: Omi
   if (identity.kind === "host") {
     const looks = ask.verb === "list" || ask.verb === "read";
     const seen: readonly string[] = looks ? seenByHosts[identity.role] : [];
-    if (identity.role === "auth" || seen.includes(ask.resource) || (looks && (await mayServe(context, caller, ask.resource)))) return;
+    if (identity.role === "auth" || seen.includes(ask.resource) || (looks && (await servedBy(context, caller, ask.resource)) !== undefined)) return;
     throw new PlatformError("denied", `access denied: a host of role ${identity.role} may not ${ask.verb} ${ask.resource}`);
   }
   const roles = await rolesNamed(context.storage, identity.roles);

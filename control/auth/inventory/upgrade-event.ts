@@ -41,6 +41,9 @@ const failures: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "version_nonsense",
   "major_mismatch",
   "not_configured",
+  "above_proxy",
+  "set_back",
+  "kubernetes_failed",
   "internal",
 ]);
 

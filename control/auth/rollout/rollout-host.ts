@@ -78,6 +78,8 @@ const leftOut: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "updater_silent",
   "not_configured",
   "below_minimum",
+  "set_back",
+  "suggested",
   "known_bad",
   "rolled_back",
   "rollback_failed",
@@ -101,6 +103,9 @@ const hindered: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "package_manager_busy",
   "package_manager_failed",
   "restart_needed",
+  "above_proxy",
+  "rolling_out",
+  "kubernetes_failed",
   "internal",
 ]);
 

@@ -11,15 +11,19 @@ import type { AuthContext } from "../auth-context.ts";
 import type { IssuedCertificates } from "../authority/issue-certificates.ts";
 import { checkDocument } from "../document.ts";
 import { issueHostCertificates } from "../inventory/host-certificates.ts";
-import { hostWrite, nodeNamesWrite, nodeServicesWrite, proxyNamesWrite } from "../inventory/host-records.ts";
+import { hostWrite, nodeNamesWrite, nodeServicesWrite, offerLimitsWrite, proxyNamesWrite } from "../inventory/host-records.ts";
 import { otherNames } from "../inventory/names-in-use.ts";
 import { checkLabels } from "../inventory/nodes.ts";
 import { checkHostNames } from "./host-names.ts";
-import { findTokenBySecret, isExpired, type JoinRole, type StoredToken, tokenWrite } from "./tokens.ts";
+import { checkKubernetesJoin } from "./kubernetes-join.ts";
+import { findTokenByName, findTokenBySecret, isExpired, type JoinRole, type StoredToken, tokenWrite } from "./tokens.ts";
 
 /** Facts that decide whether a host may join. */
 export interface JoinFacts {
+  /** Its secret; with `idToken` its name. */
   readonly token: string;
+  /** Token of a Kubernetes service account; empty: none. */
+  readonly idToken: string;
   readonly role: string;
   readonly hostname: string;
   readonly names: readonly string[];
@@ -99,11 +103,21 @@ interface Applicant {
 
 /** Checks token, version and names. The token comes first, so that names of other hosts are not revealed to clients without one. */
 async function admissible(context: AuthContext, { ask, role, id, seen }: Applicant) {
+  await checkAccount(context, ask, seen);
   const stored = await usable(context, { ask, role, seen });
   refuseMisfit(ask.version);
   const others = await otherNames(context, { role, id });
   const names = checkHostNames({ role, hostname: ask.hostname, names: ask.names, cluster: context.clusterName, others });
   return { stored, names, nodes: others.nodes };
+}
+
+/** A pod proves its account before it learns anything about the token: its name is not a secret. */
+async function checkAccount(context: AuthContext, { token: name, idToken }: JoinFacts, seen: Seen): Promise<void> {
+  const stored = idToken === "" ? undefined : await findTokenByName(context, name);
+  if (stored === undefined) return;
+  seen.token = name;
+  const { clusterName: audience, kubernetes: api, reviews: queue } = context;
+  await checkKubernetesJoin({ token: stored.token, idToken, audience, now: context.now(), api, queue });
 }
 
 /** A joining host can easily get another version; one that has joined only causes a warning, so that it stays reachable. */
@@ -142,7 +156,9 @@ async function spend(context: AuthContext, facts: Spent): Promise<void> {
     const writes: Write[] = [hostWrite(facts.role, facts.node, "absent")];
     const { name: id } = facts.node.metadata;
     writes.push(facts.role === "proxy" ? proxyNamesWrite(id, facts.ask) : nodeNamesWrite(id, { names: [...facts.names], refused: [] }));
-    if (facts.role === "node") writes.push(nodeServicesWrite(id, tokenServices(stored.token.spec.roles)));
+    const { roles, resources } = stored.token.spec;
+    if (facts.role === "node") writes.push(nodeServicesWrite(id, tokenServices(roles)));
+    if (facts.role === "node" && resources !== undefined) writes.push(offerLimitsWrite(id, resources));
     const { revision } = stored.entry;
     const left = stored.token.spec.uses_left;
     if (left !== undefined) {
@@ -163,7 +179,7 @@ async function usable(context: AuthContext, { ask, role, seen }: Pick<Applicant,
   const refuse = (why: string, hint: string): never => {
     throw new PlatformError("denied", why, { hint });
   };
-  const stored = await findTokenBySecret(context, ask.token);
+  const stored = await (ask.idToken === "" ? findTokenBySecret : findTokenByName)(context, ask.token);
   if (stored === undefined) return refuse("unknown join token", "make one with: tctl tokens add");
   const { token } = stored;
   seen.token = token.metadata.name;

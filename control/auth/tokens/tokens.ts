@@ -1,10 +1,11 @@
 import { createHash, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type joinRoles, type Token, tokenSchema } from "../../../core/resources/token.ts";
+import { type joinRoles, type OfferLimits, type Token, tokenSchema } from "../../../core/resources/token.ts";
 import type { Entry, Put, Write } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { type Actor, checkDocument, named, type PutMode } from "../document.ts";
+import { readKeySet } from "./service-account-token.ts";
 
 const defaultTtlSeconds = 30 * 60;
 const maxTtlSeconds = 10 * 365 * 86_400;
@@ -32,6 +33,8 @@ export interface TokenAsk {
   readonly uses: number;
   /** Empty: a random one. */
   readonly secret: string;
+  /** Left out: any resources of these roles. */
+  readonly resources?: OfferLimits | undefined;
   readonly actor: Actor;
 }
 
@@ -49,7 +52,12 @@ export async function createToken(context: AuthContext, ask: TokenAsk): Promise<
     kind: "token",
     version: "v2",
     metadata: { name: randomUUID(), expires: expires.toISOString() },
-    spec: { roles: ask.roles, join_method: "token", ...(ask.uses > 0 && { uses_left: ask.uses }) },
+    spec: {
+      roles: ask.roles,
+      join_method: "token",
+      ...(ask.uses > 0 && { uses_left: ask.uses }),
+      ...(ask.resources !== undefined && { resources: ask.resources }),
+    },
   });
   const secretHash = hashOf(secret);
   const index: Write = { key: secretKey(secretHash), value: JSON.stringify(token.metadata.name), expires: kept(token), expect: "absent" };
@@ -81,6 +89,16 @@ export async function findTokenBySecret({ storage }: Pick<AuthContext, "storage"
   return stored;
 }
 
+/** The token of a name, expired or not, if hosts may name it: one that has no secret. */
+export async function findTokenByName({ storage }: Pick<AuthContext, "storage">, name: string): Promise<StoredToken | undefined> {
+  const stored = await readToken(storage, name);
+  return stored === undefined || hasSecret(stored.token) ? undefined : stored;
+}
+
+function hasSecret({ spec }: Token): boolean {
+  return spec.join_method === "token";
+}
+
 /** Tokens that are still valid. */
 export async function listTokens({ storage, now }: Pick<AuthContext, "storage" | "now">): Promise<readonly Token[]> {
   return (await storage.list("/token/")).map((entry) => decode(entry).token).filter((token) => !isExpired(token, now()));
@@ -92,28 +110,44 @@ export async function getToken({ storage, now }: Pick<AuthContext, "storage" | "
   return stored.token;
 }
 
-/** Changes roles, expiry or uses of a token. A new one cannot come from a document, which contains no secret. */
+/** Changes roles, expiry or uses of a token. A new one with a secret cannot come from a document, which contains none. */
 export async function putToken(context: AuthContext, token: Token, how: PutMode & { actor: Actor }): Promise<Token> {
   const { name } = token.metadata;
   const stored = await readToken(context.storage, name);
+  if (token.spec.kubernetes?.static_jwks !== undefined) readKeySet(token.spec.kubernetes.static_jwks.jwks);
+  if (stored === undefined && !hasSecret(token) && !how.mustExist) return await addNamed(context, token, how.actor);
   if (stored === undefined) {
     throw new PlatformError("not_found", `token ${name} does not exist; it cannot be made from a document, which contains no secret`, {
       hint: "use: tctl tokens add",
     });
   }
   if (!how.overwrite && !how.mustExist) throw new PlatformError("already_exists", `token ${name} already exists`, { hint: "overwrite it with -f" });
+  if (stored.token.spec.join_method !== token.spec.join_method) {
+    throw new PlatformError("invalid", `token ${name} is for the join method ${stored.token.spec.join_method}, which cannot be changed`, {
+      hint: "make another token",
+    });
+  }
   const revision = token.metadata.revision ?? stored.entry.revision;
   const write = tokenWrite(token, stored.secretHash, { revision });
   const index: Write = { key: secretKey(stored.secretHash), value: JSON.stringify(name), expires: kept(token) };
-  await named(`token ${name}`, context.storage.batch([write, index]));
+  await named(`token ${name}`, context.storage.batch(hasSecret(token) ? [write, index] : [write]));
   context.audit.emit({ event: "join_token.update", user: how.actor.name, name, "addr.remote": how.actor.address });
+  return await getToken(context, name);
+}
+
+async function addNamed(context: AuthContext, token: Token, actor: Actor): Promise<Token> {
+  const { name, expires } = token.metadata;
+  await named(`token ${name}`, context.storage.batch([tokenWrite(token, "", "absent")]));
+  const facts = { name, roles: token.spec.roles, ...(expires !== undefined && { expires }), "addr.remote": actor.address };
+  context.audit.emit({ event: "join_token.create", user: actor.name, ...facts });
   return await getToken(context, name);
 }
 
 export async function deleteToken(context: AuthContext, name: string, actor: Actor): Promise<void> {
   const stored = await readToken(context.storage, name);
   if (stored === undefined) throw new PlatformError("not_found", `token ${name} does not exist`);
-  await context.storage.batch([{ key: tokenKey(name) }, { key: secretKey(stored.secretHash) }]);
+  const secret = hasSecret(stored.token) ? [{ key: secretKey(stored.secretHash) }] : [];
+  await context.storage.batch([{ key: tokenKey(name) }, ...secret]);
   context.audit.emit({ event: "join_token.delete", user: actor.name, name, "addr.remote": actor.address });
 }
 

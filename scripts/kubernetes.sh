@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# The programs of a Kubernetes control plane and node, for the tests: kubernetes.sh where|build. Debian has them as source only. They are
+# compiled once on a machine (some five minutes), without touching its packages, and kept outside the clone, for all clones.
+#   where   prints the folder, whether or not it is there
+#   build   makes it unless it is there; status 1 and the reason where that is not possible
+# PLATFORM_KUBERNETES_CACHE: where they are kept. The folder's name has the digest of the recipe below: another one is another folder.
+set -euo pipefail
+
+# Minutes that compiling may take.
+limit=40
+case "$(id -u)" in
+  0) default=/var/cache/platform-tests ;;
+  *) default=${XDG_CACHE_HOME:-$HOME/.cache}/platform-tests ;;
+esac
+kept=${PLATFORM_KUBERNETES_CACHE:-$default}
+self=$(realpath "${BASH_SOURCE[0]}")
+out=$kept/kubernetes-$(sed -n '/^# The recipe/,$p' "$self" | sha256sum | cut -c1-12)
+
+case ${1:-} in
+  where) echo "$out"; exit ;;
+  build) [ -e "$out" ] && exit ;;
+  # Below, under the lock and with a time limit.
+  locked) ;;
+  *) echo "kubernetes.sh: where or build" >&2; exit 2 ;;
+esac
+
+impossible() {
+  echo "kubernetes: $1: tests that need a control plane are skipped" >&2
+  exit 1
+}
+
+if [ "$1" = build ]; then
+  [ "$(uname -m)" = x86_64 ] || impossible "compiled for x86_64 only, this is $(uname -m)"
+  command -v apt-get >/dev/null || impossible "compiled from a Debian source package, which needs apt-get"
+  mkdir -p "$kept" || impossible "$kept cannot be made (PLATFORM_KUBERNETES_CACHE names another)"
+  # The temporary folder goes with its maker; what a killed one has left goes here, as nobody else holds the lock.
+  flock --exclusive --wait $((limit * 60)) "$kept/lock" timeout --kill-after=10 $((limit * 60)) "$self" locked ||
+    impossible "could not compile (the reason is in $kept/build.log)"
+  exit
+fi
+
+[ -e "$out" ] && exit
+rm -rf "$kept"/half.*
+half=$(mktemp -d "$kept/half.XXXXXX")
+trap 'rm -rf "$half"' EXIT
+echo "compiling kube-apiserver, kube-controller-manager, kube-scheduler and kubelet, once on this machine (some five minutes)"
+exec >"$kept/build.log" 2>&1
+set -x
+
+# The recipe.
+
+# apt with the mirror of this machine and nothing else of it: its lists, packages and configuration stay as they are.
+# shellcheck disable=SC2016
+mirror=$(apt-get indextargets --format '$(SITE)' | head -n 1)
+apt=$half/apt
+mkdir -p "$apt"/{lists/partial,cache/archives/partial} "$half/root"
+: >"$apt/status"
+for type in deb deb-src; do
+  echo "$type [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror bookworm main"
+done >"$apt/sources.list"
+cat >"$apt/apt.conf" <<END
+Dir::Etc::sourcelist "$apt/sources.list"; Dir::Etc::sourceparts "-";
+Dir::State::lists "$apt/lists"; Dir::State::status "$apt/status"; Dir::Cache "$apt/cache";
+Acquire::Languages "none"; APT::Install-Recommends "false"; APT::Sandbox::User "root";
+END
+export APT_CONFIG=$apt/apt.conf
+cd "$half"
+apt-get update -qq -o APT::Update::Error-Mode=any
+apt-get source -qq --download-only kubernetes
+apt-get download -qq golang-1.19-go golang-1.19-src golang-github-modern-go-reflect2-dev
+for package in ./*.deb; do dpkg-deb -x "$package" root; done
+unset APT_CONFIG
+
+export GOROOT=$half/root/usr/lib/go-1.19 GOPATH=$half/go GOCACHE=$half/cache GO111MODULE=off CGO_ENABLED=0 GOFLAGS=-trimpath TMPDIR=$half
+PATH=$GOROOT/bin:$PATH
+mkdir -p go/src/k8s.io source
+tar xzf kubernetes_*.orig.tar.gz -C source --strip-components=1
+ln -s "$half/source" go/src/k8s.io/kubernetes
+cd go/src/k8s.io/kubernetes
+# The vendored reflect2 1.0.1 makes the API server crash under Go 1.18 and newer, at the iteration of a map.
+rm -rf vendor/github.com/modern-go/reflect2
+cp -r "$half/root/usr/share/gocode/src/github.com/modern-go/reflect2" vendor/github.com/modern-go/reflect2
+# The one generated file that the source package lacks.
+go build -o "$half/openapi-gen" k8s.io/kubernetes/vendor/k8s.io/kube-openapi/cmd/openapi-gen
+folders=$(grep -rl '+k8s:openapi-gen=' --include='*.go' pkg staging/src/k8s.io plugin cmd | grep -v -e /code-generator/ -e /sample-apiserver/ -e /testdata/ |
+  xargs -n1 dirname | LC_ALL=C sort -u |
+  sed -e 's#^staging/src/k8s.io/#k8s.io/kubernetes/vendor/k8s.io/#' -e 's#^\(pkg\|cmd\|plugin\)#k8s.io/kubernetes/\1#' | paste -sd,)
+"$half/openapi-gen" --logtostderr -i "$folders" -p k8s.io/kubernetes/pkg/generated/openapi -O zz_generated.openapi \
+  -h vendor/k8s.io/code-generator/hack/boilerplate.go.txt -r "$half/violations"
+# Without the clouds' own controllers and Docker, which take a third of the time.
+version=k8s.io/kubernetes/vendor/k8s.io/component-base/version
+mkdir "$half/programs"
+go build -tags 'providerless dockerless' -ldflags "-s -w -X $version.gitVersion=v1.20.2 -X $version.gitMajor=1 -X $version.gitMinor=20" -o "$half/programs/" \
+  k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubelet}
+"$half/programs/kube-apiserver" --version
+chmod 755 "$half/programs"
+mv "$half/programs" "$out"
+find "$kept" -maxdepth 1 -name 'kubernetes-*' -mtime +60 -exec rm -rf {} +

@@ -1,0 +1,137 @@
+import { compareVersions } from "../../core/versions/compare-versions.ts";
+import { versionOfImage } from "./image-reference.ts";
+import { type KubePod, podFault } from "./kube-pod.ts";
+import { stay, type UpdateDecision, type UpdateFacts } from "./update-decision.ts";
+import type { UpdateInProgress } from "./update-memory.ts";
+import { isRollingOut, isSettled, type Workload, wantedPods } from "./workload.ts";
+
+/** Time that a pull may fail before the image counts as bad, seconds: the registry had it a moment ago. */
+const pullLimit = 120;
+/** Time after which a roll-back that does not end is reported as failed, seconds. */
+const rollBackLimit = 1800;
+/** Time after which a version that does not become ready, as the one before, is kept, seconds. */
+const brokenLimit = 900;
+
+/** What to do about an update that has begun. Pure. */
+export function decideProgress(update: UpdateInProgress, facts: UpdateFacts): UpdateDecision {
+  const { phase, from, to } = update;
+  const { image } = facts.workload;
+  if (phase === "rolling") return image === to.image ? decideRolling(update, facts) : decideForeign(update, facts);
+  return image === from.image ? decideRollingBack(update, facts) : forget(`${image} was set during the roll-back of ${to.version}`);
+}
+
+function decideForeign({ from, to }: UpdateInProgress, { workload }: UpdateFacts): UpdateDecision {
+  const version = versionOfImage(workload.image);
+  if (workload.image === from.image || (version !== undefined && compareVersions(version, to.version) < 0)) return undone(to.version, workload);
+  return forget(`${workload.image} was set during the update to ${to.version}`);
+}
+
+function decideRolling(update: UpdateInProgress, facts: UpdateFacts): UpdateDecision {
+  const { from, to, before } = update;
+  const { workload, pods } = facts;
+  if (isSettled(workload)) {
+    return {
+      act: "accept",
+      good: to,
+      isHealthy: true,
+      detail: `${workload.kind} ${workload.name} was updated from ${from.version} to ${to.version}`,
+    };
+  }
+  const bad = pods.find((pod) => pod.image === to.image && isBad(pod, facts));
+  if (bad === undefined) return blockingPod(facts) ?? stay("rolling_out", progress(facts));
+  const why = `pod ${bad.name} of ${to.version} ${faultText(bad, facts.now)}`;
+  if (before === "broken") return decideAsBefore(update, facts, why);
+  return podFault(bad, facts.now) === "unready" ? decideUnready(update, facts, why) : rollBack(update, why);
+}
+
+/** The version before was broken as well: going back to it helps nobody. */
+function decideAsBefore(update: UpdateInProgress, facts: UpdateFacts, why: string): UpdateDecision {
+  const { from, to, started } = update;
+  if (facts.now - started < brokenLimit) return blockingPod(facts) ?? stay("rolling_out", `${progress(facts)}; ${why}`);
+  return { act: "accept", good: to, isHealthy: false, detail: `${to.version} is kept; as ${from.version} before it, it is not well: ${why}` };
+}
+
+/** A pod that runs and does not become ready may be without network: then every version would be like that. */
+function decideUnready(update: UpdateInProgress, facts: UpdateFacts, why: string): UpdateDecision {
+  const { wanted } = facts;
+  if (wanted === undefined) return { act: "ask", detail: `${why}: is the network up?` };
+  if (wanted.endpoint.kind === "failed") return stay("rolling_out", `${why}; so is the version endpoint unreachable: ${wanted.endpoint.detail}`);
+  return rollBack(update, why);
+}
+
+function isBad(pod: KubePod, { now, workload }: UpdateFacts): boolean {
+  const fault = podFault(pod, now);
+  if (fault === "pull") return pod.unreadySince !== undefined && now - pod.unreadySince >= pullLimit;
+  if (fault !== undefined) return true;
+  return workload.isStalled && !pod.isReady && !pod.isTerminating && !pod.isUnschedulable;
+}
+
+function rollBack(update: UpdateInProgress, why: string): UpdateDecision {
+  return { act: "roll_back", update, why, detail: `back to ${update.from.version}: ${why}` };
+}
+
+function decideRollingBack({ from, to, started, why = "it was not healthy" }: UpdateInProgress, facts: UpdateFacts): UpdateDecision {
+  const { workload, now } = facts;
+  if (isSettled(workload)) return { act: "forget", reason: "rolled_back", detail: `back to ${from.version}: ${why}` };
+  const pod = blockingPod(facts, to.image);
+  if (pod !== undefined) return pod;
+  const still = `${progress(facts)}, back to ${from.version}: ${why}`;
+  return now - started < rollBackLimit ? stay("rolling_out", still) : stay("rollback_failed", still);
+}
+
+/**
+ * A pod that must be deleted, because the StatefulSet's controller waits until it is ready, and only another template would make it so. Never a ready one,
+ * never one with the newest template, and none where the controller replaces it by itself. `bad`: an image whose pods need no further fault than not to be ready.
+ */
+export function blockingPod(facts: UpdateFacts, bad?: string): UpdateDecision | undefined {
+  const { workload, pods, now } = facts;
+  const { kind, isObserved, isOrdered, updateRevision, partition } = workload;
+  if (kind !== "StatefulSet" || !isObserved || !isOrdered || updateRevision === "" || workload.obstacle !== undefined) return undefined;
+  if (pods.some(({ isTerminating }) => isTerminating)) return undefined;
+  const found = pods.find((pod) => {
+    if (pod.isReady || pod.revision === "" || pod.revision === updateRevision || pod.ordinal < partition) return false;
+    const fault = podFault(pod, now);
+    return (fault !== undefined && fault !== "unready") || (pod.image === bad && !pod.isUnschedulable) || (fault === "unready" && bad === undefined);
+  });
+  if (found === undefined) return undefined;
+  const why = faultText(found, now);
+  return {
+    act: "delete_pod",
+    pod: found,
+    detail: `pod ${found.name} ${why}, and the StatefulSet waits for it: it is deleted to be made again from the new template`,
+  };
+}
+
+/** What is wrong with a pod, as the end of a sentence. */
+export function faultText(pod: KubePod, now: number): string {
+  const because = pod.why === "" ? "" : ` (${pod.why})`;
+  switch (podFault(pod, now)) {
+    case "pull":
+      return `cannot pull its image${because}`;
+    case "crash":
+      return `keeps failing${because}`;
+    case "start":
+      return `cannot start${because}`;
+    case "unready":
+    case undefined:
+      return `is not ready${because}`;
+  }
+}
+
+/** Where a roll-out stands, for people. */
+export function progress({ workload, pods }: UpdateFacts): string {
+  if (!workload.isObserved) return "the controller has not seen the last change yet";
+  const homeless = pods.find(({ isUnschedulable }) => isUnschedulable);
+  const waits = homeless === undefined ? "" : `; no node takes pod ${homeless.name}`;
+  const { updated, ready, replicas } = workload;
+  const rolling = isRollingOut(workload) ? `a roll-out is under way: ${updated} of ${wantedPods(workload)} pods replaced, ` : "";
+  return `${rolling}${ready} of ${replicas} pods ready${waits}`;
+}
+
+export function undone(version: string, { image }: Workload): UpdateDecision {
+  return { act: "undone", version, detail: `another program set ${image} back over ${version}` };
+}
+
+export function forget(detail: string): UpdateDecision {
+  return { act: "forget", reason: "healed", detail };
+}

@@ -1,0 +1,107 @@
+import { countOf, type JsonObject, listOf, objectOf, textOf, textsOf } from "./json-value.ts";
+
+/** What is wrong with a pod, by itself: its image cannot be pulled, its program ends, the container cannot start, or it has not been ready for long. */
+export type PodFault = "pull" | "crash" | "start" | "unready";
+
+/** One pod of the workload. */
+export interface KubePod {
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** Image that its specification names. */
+  readonly image: string;
+  /** Revision of the StatefulSet that it belongs to; empty for a Deployment's. */
+  readonly revision: string;
+  readonly ordinal: number;
+  readonly isReady: boolean;
+  readonly isTerminating: boolean;
+  /** No node takes it: its image is not at fault. */
+  readonly isUnschedulable: boolean;
+  /** Since when it is not ready, Unix seconds; undefined if it is ready, or unknown. */
+  readonly unreadySince: number | undefined;
+  readonly fault: Exclude<PodFault, "unready"> | undefined;
+  /** The fault in a few words, for people. */
+  readonly why: string;
+  /** Name of its node; empty while it has none. */
+  readonly node: string;
+}
+
+const pullReasons = new Set([
+  "ImagePullBackOff",
+  "ErrImagePull",
+  "InvalidImageName",
+  "ErrImageNeverPull",
+  "ImageInspectError",
+  "RegistryUnavailable",
+]);
+const startReasons = new Set(["CreateContainerError", "CreateContainerConfigError", "RunContainerError", "StartError"]);
+/** Ends of a program after which it counts as broken, even before the kubelet says so. */
+const maxEnds = 3;
+
+/** Undefined for anything but a pod. Pure; never throws. */
+export function parsePod(value: unknown, containerName: string): KubePod | undefined {
+  const { metadata: rawMetadata, spec: rawSpec, status: rawStatus } = objectOf(value);
+  const [metadata, spec, status] = [objectOf(rawMetadata), objectOf(rawSpec), objectOf(rawStatus)];
+  const name = textOf(metadata.name);
+  if (name === "") return undefined;
+  const conditions = listOf(status.conditions).map(objectOf);
+  const ready = conditions.find(({ type }) => type === "Ready");
+  const isReady = ready?.status === "True";
+  return {
+    name,
+    uid: textOf(metadata.uid),
+    resourceVersion: textOf(metadata.resourceVersion),
+    image: textOf(named(spec.containers, containerName)?.image),
+    revision: textsOf(metadata.labels)["controller-revision-hash"] ?? "",
+    ordinal: Number(/-(\d{1,9})$/.exec(name)?.[1] ?? 0),
+    isReady,
+    isTerminating: textOf(metadata.deletionTimestamp) !== "",
+    isUnschedulable: conditions.some((one) => one.type === "PodScheduled" && one.status === "False"),
+    unreadySince: isReady ? undefined : secondsOf(ready?.lastTransitionTime ?? status.startTime ?? metadata.creationTimestamp),
+    ...faultOf(named(status.containerStatuses, containerName) ?? {}, isReady),
+    node: textOf(spec.nodeName),
+  };
+}
+
+function named(list: unknown, name: string): JsonObject | undefined {
+  return listOf(list)
+    .map(objectOf)
+    .find((one) => one.name === name);
+}
+
+function faultOf(container: JsonObject, isReady: boolean): Pick<KubePod, "fault" | "why"> {
+  if (isReady) return { fault: undefined, why: "" };
+  const waiting = objectOf(objectOf(container.state).waiting);
+  const reason = textOf(waiting.reason);
+  const why = plain(`${reason}${textOf(waiting.message) === "" ? "" : `: ${textOf(waiting.message)}`}`);
+  if (pullReasons.has(reason)) return { fault: "pull", why };
+  if (startReasons.has(reason)) return { fault: "start", why };
+  const ended = { ...objectOf(objectOf(container.lastState).terminated), ...objectOf(objectOf(container.state).terminated) };
+  const ends = countOf(container.restartCount);
+  if (reason === "CrashLoopBackOff" || (ends >= maxEnds && ended.exitCode !== undefined)) {
+    const status = typeof ended.exitCode === "number" ? ` with status ${ended.exitCode}` : "";
+    return { fault: "crash", why: plain(ends === 0 ? reason : `its program has ended ${ends} times${status}`) };
+  }
+  return { fault: undefined, why };
+}
+
+/** Text of the cluster's, made safe for a log and an annotation. */
+function plain(text: string): string {
+  return text.slice(0, 160).replace(/[^\x20-\x7e]/g, "?");
+}
+
+function secondsOf(time: unknown): number | undefined {
+  const ms = Date.parse(textOf(time));
+  return Number.isNaN(ms) ? undefined : ms / 1000;
+}
+
+/** Time for which a pod may be not ready before that counts as a fault, seconds. */
+export const unreadyLimit = 300;
+
+/** The pod's fault at a time, Unix seconds. A pod that ends, or that no node takes, has none. Pure. */
+export function podFault(pod: KubePod, now: number): PodFault | undefined {
+  if (pod.isReady || pod.isTerminating || pod.isUnschedulable) return undefined;
+  if (pod.fault !== undefined) return pod.fault;
+  const creating = /^(ContainerCreating|PodInitializing)\b/.test(pod.why);
+  return !creating && pod.unreadySince !== undefined && now - pod.unreadySince >= unreadyLimit ? "unready" : undefined;
+}

@@ -1,0 +1,188 @@
+import { versionOfImage } from "../image-reference.ts";
+import { type JsonObject, listOf, objectOf, textOf } from "../json-value.ts";
+
+/** How an image behaves: `crash` ends again and again, `pull` cannot be pulled, `mute` runs and never becomes ready. */
+export type Quality = "good" | "crash" | "pull" | "mute";
+
+interface Pod {
+  readonly name: string;
+  readonly image: string;
+  readonly uid: string;
+  readonly since: number;
+  isReady: boolean;
+  isTerminating: boolean;
+}
+
+interface SetOptions {
+  readonly qualities: Readonly<Record<string, Quality>>;
+  readonly replicas: number;
+  /** Unix seconds. */
+  readonly now: () => number;
+}
+
+/** A StatefulSet with the rules of its controller for OrderedReady: a pod that is not ready holds everything up, also its own correction. */
+export class FakeStatefulSet {
+  image = "registry.example.com/p:1.0.0";
+  readonly annotations: Record<string, string> = {};
+  /** Largest number of pods that were not ready at once, after the start. */
+  mostUnready = 0;
+  readonly #options: SetOptions;
+  #pods: Pod[];
+  #version = 1;
+  #generation = 1;
+  #observed = 1;
+  #current: string;
+  #nextUid = 1;
+
+  constructor(options: SetOptions) {
+    this.#options = options;
+    this.#current = this.image;
+    this.#pods = Array.from({ length: options.replicas }, (_, at) => ({ ...this.#newPod(at), isReady: true }));
+  }
+
+  get images(): readonly string[] {
+    return this.#pods.map(({ image }) => image);
+  }
+
+  get isSettled(): boolean {
+    const { replicas } = this.#options;
+    return (
+      this.#observed === this.#generation && this.#pods.length === replicas && this.#pods.every((pod) => pod.isReady && pod.image === this.image)
+    );
+  }
+
+  /** Somebody else's change. */
+  setImage(image: string): void {
+    this.image = image;
+    this.#generation += 1;
+    this.#version += 1;
+  }
+
+  annotate(name: string, value: string): void {
+    this.annotations[name] = value;
+    this.#version += 1;
+  }
+
+  /** The controller and the kubelet go one step. */
+  step(): void {
+    this.#version += 1;
+    this.#observed = this.#generation;
+    for (const pod of this.#pods) pod.isReady = !pod.isTerminating && this.#quality(pod.image) === "good";
+    const ending = this.#pods.some(({ isTerminating }) => isTerminating);
+    this.#pods = this.#pods.filter(({ isTerminating }) => !isTerminating);
+    if (!ending) this.#advance();
+    this.mostUnready = Math.max(this.mostUnready, this.#options.replicas - this.#pods.filter(({ isReady }) => isReady).length);
+  }
+
+  #advance(): void {
+    for (let at = 0; at < this.#options.replicas; at += 1) {
+      const pod = this.#pods.find(({ name }) => name === `agent-${at}`);
+      if (pod === undefined) {
+        this.#pods.push(this.#newPod(at));
+        this.#pods.sort((one, other) => one.name.localeCompare(other.name));
+        return;
+      }
+      if (!pod.isReady) return;
+    }
+    const outdated = this.#pods.findLast(({ image }) => image !== this.image);
+    if (outdated !== undefined) outdated.isTerminating = true;
+    else this.#current = this.image;
+  }
+
+  #newPod(at: number): Pod {
+    const uid = `u${this.#nextUid}`;
+    this.#nextUid += 1;
+    return { name: `agent-${at}`, image: this.image, uid, since: this.#options.now(), isReady: false, isTerminating: false };
+  }
+
+  #quality(image: string): Quality {
+    return this.#options.qualities[versionOfImage(image) ?? ""] ?? "good";
+  }
+
+  /** JSON patch with tests, all or nothing: the status. */
+  patch(body: unknown): number {
+    const operations = listOf(body).map(objectOf);
+    const imagePath = "/spec/template/spec/containers/0/image";
+    for (const { op, path, value } of operations) {
+      if (op !== "test") continue;
+      const found = path === "/metadata/resourceVersion" ? String(this.#version) : path === imagePath ? this.image : undefined;
+      if (found !== value) return 422;
+    }
+    const before = JSON.stringify([this.image, this.annotations]);
+    for (const { op, path, value } of operations) {
+      const annotation = /^\/metadata\/annotations\/(.+)$/.exec(textOf(path))?.[1]?.replaceAll("~1", "/");
+      if (op === "replace" && path === imagePath) this.setImage(textOf(value));
+      if (op === "add" && annotation !== undefined) this.annotations[annotation] = textOf(value);
+      if (op === "remove" && annotation !== undefined) delete this.annotations[annotation];
+    }
+    if (JSON.stringify([this.image, this.annotations]) !== before) this.#version += 1;
+    return 200;
+  }
+
+  deletePod(name: string, { uid, resourceVersion }: JsonObject): number {
+    const pod = this.#pods.find((one) => one.name === name);
+    if (pod === undefined) return 404;
+    if (pod.uid !== uid || String(this.#version) !== resourceVersion) return 409;
+    if (pod.isReady) throw new Error("a ready pod was deleted");
+    pod.isTerminating = true;
+    this.#version += 1;
+    return 200;
+  }
+
+  object(): JsonObject {
+    const updated = this.#pods.filter(({ image, isTerminating }) => image === this.image && !isTerminating).length;
+    const { replicas } = this.#options;
+    return {
+      kind: "StatefulSet",
+      metadata: {
+        name: "agent",
+        uid: "set",
+        resourceVersion: String(this.#version),
+        generation: this.#generation,
+        annotations: { ...this.annotations },
+      },
+      spec: {
+        replicas,
+        selector: { matchLabels: { app: "agent" } },
+        template: { spec: { containers: [{ name: "platform", image: this.image }] } },
+        updateStrategy: { type: "RollingUpdate" },
+      },
+      status: {
+        observedGeneration: this.#observed,
+        replicas: this.#pods.length,
+        updatedReplicas: updated,
+        readyReplicas: this.#pods.filter(({ isReady }) => isReady).length,
+        currentRevision: this.#current,
+        updateRevision: this.image,
+      },
+    };
+  }
+
+  podObjects(): readonly JsonObject[] {
+    return this.#pods.map((pod) => {
+      const quality = this.#quality(pod.image);
+      const waiting = quality === "crash" ? "CrashLoopBackOff" : quality === "pull" ? "ImagePullBackOff" : undefined;
+      const time = new Date(pod.since * 1000).toISOString();
+      return {
+        metadata: {
+          name: pod.name,
+          uid: pod.uid,
+          resourceVersion: String(this.#version),
+          labels: { "controller-revision-hash": pod.image },
+          ...(pod.isTerminating && { deletionTimestamp: time }),
+        },
+        spec: { nodeName: "node", containers: [{ name: "platform", image: pod.image }] },
+        status: {
+          conditions: [{ type: "Ready", status: pod.isReady ? "True" : "False", lastTransitionTime: time }],
+          containerStatuses: [
+            {
+              name: "platform",
+              restartCount: quality === "crash" ? 4 : 0,
+              ...(waiting !== undefined && !pod.isReady && { state: { waiting: { reason: waiting } } }),
+            },
+          ],
+        },
+      };
+    });
+  }
+}

@@ -1,0 +1,61 @@
+import type { UpgradeReason } from "../../core/versions/upgrade-reason.ts";
+import type { EndpointAnswer } from "../endpoint-answer.ts";
+import type { Proof } from "../judge-proof.ts";
+import type { Schedule } from "../schedule.ts";
+import type { KubePod } from "./kube-pod.ts";
+import type { FoundMemory, UpdateInProgress, VersionedImage } from "./update-memory.ts";
+import type { Workload } from "./workload.ts";
+
+/** What the cluster wants, as far as it could be asked. */
+export interface WantedVersion {
+  readonly endpoint: EndpointAnswer;
+  /** Proof of the endpoint's version; omitted if it names none. */
+  readonly proof?: Proof | undefined;
+  /** Version of the proxy; omitted if it could not be asked. */
+  readonly proxy?: string | undefined;
+}
+
+/** What the registry has of a version's image, by its manifest and its signature. `unknown`: it could not be asked, which is not the same as missing. */
+export type ImageVerdict =
+  | { readonly kind: "good"; readonly digest: string }
+  | { readonly kind: "missing" | "unknown" | "refused"; readonly detail: string };
+
+/** All inputs of a decision. What is omitted has not been asked for yet: the decision says when it is needed. */
+export interface UpdateFacts {
+  /** Unix seconds. */
+  readonly now: number;
+  readonly workload: Workload;
+  readonly pods: readonly KubePod[];
+  readonly found: FoundMemory;
+  /** Maintenance windows, which the agents write. */
+  readonly schedule: Schedule;
+  readonly mode: "apply" | "suggest";
+  /** Lowest version that may be installed, set by an admin. */
+  readonly minimum?: string | undefined;
+  /** `registry/repository` to take images from; omitted for those of the running image. */
+  readonly baseImage?: string | undefined;
+  readonly wanted?: WantedVersion | undefined;
+  /** Of the image that the last decision asked about. */
+  readonly image?: { readonly name: string; readonly verdict: ImageVerdict } | undefined;
+}
+
+/**
+ * What to do next. `stay` ends the run; after any other act the facts are gathered and decided on again. `ask`: the wanted version is needed;
+ * `check`: the verdict on an image; `update`, `accept` (stop watching), `roll_back`; `forget`: an update in progress has ended in another way;
+ * `undone`: another program has set an earlier image; `delete_pod`: it blocks the roll-out of its own correction; `suggest`: name the image to another tool.
+ */
+export type UpdateDecision =
+  | { readonly act: "stay"; readonly reason: UpgradeReason; readonly detail: string }
+  | { readonly act: "ask"; readonly detail: string }
+  | { readonly act: "check"; readonly name: string; readonly detail: string }
+  | { readonly act: "update"; readonly update: UpdateInProgress; readonly detail: string }
+  | { readonly act: "accept"; readonly good: VersionedImage; readonly isHealthy: boolean; readonly detail: string }
+  | { readonly act: "roll_back"; readonly update: UpdateInProgress; readonly why: string; readonly detail: string }
+  | { readonly act: "forget"; readonly reason: UpgradeReason; readonly detail: string }
+  | { readonly act: "undone"; readonly version: string; readonly detail: string }
+  | { readonly act: "delete_pod"; readonly pod: KubePod; readonly detail: string }
+  | { readonly act: "suggest"; readonly to: VersionedImage; readonly detail: string };
+
+export function stay(reason: UpgradeReason, detail: string): UpdateDecision {
+  return { act: "stay", reason, detail };
+}

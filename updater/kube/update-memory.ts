@@ -1,0 +1,117 @@
+import { addSkipped, type SkippedVersion, skippedOf } from "../parse-state.ts";
+import { countOf, type JsonObject, jsonOf, listOf, objectOf, textOf } from "./json-value.ts";
+
+/** Annotations of the workload. Those of people: */
+export const skipAnnotation = "platform.dev/skipreconcile";
+export const triggerAnnotation = "debug.platform.dev/trigger-event";
+/** The updater's: its memory, its last result, and in suggest mode what another tool should set. */
+export const memoryAnnotation = "platform.dev/update-state";
+export const statusAnnotation = "platform.dev/update-status";
+export const targetAnnotation = "platform.dev/update-target";
+
+/** An image, and the version that its tag names. */
+export interface VersionedImage {
+  readonly version: string;
+  readonly image: string;
+}
+
+/** An update whose roll-out is being watched. */
+export interface UpdateInProgress {
+  readonly phase: "rolling" | "rolling_back";
+  readonly from: VersionedImage;
+  readonly to: VersionedImage;
+  /** Unix seconds; of the phase. */
+  readonly started: number;
+  /** State of the workload before it: a version that is as broken as the one before is not rolled back. */
+  readonly before: "ready" | "broken";
+  /** Why it is rolled back. */
+  readonly why?: string;
+}
+
+/** Another program set an earlier image over ours. */
+export interface Undoing {
+  readonly version: string;
+  /** Unix seconds. */
+  readonly at: number;
+  /** Value of the trigger annotation at that time: another value means that a person wants another attempt. */
+  readonly trigger: string;
+}
+
+/** What the updater must remember across restarts: one annotation, written in the same patch as the image that it is about. */
+export interface UpdateMemory {
+  readonly update?: UpdateInProgress;
+  /** The image that the updater set last, and that was healthy. */
+  readonly good?: VersionedImage;
+  readonly skip: readonly SkippedVersion[];
+  readonly undone: readonly Undoing[];
+  /** Time of the last accepted statement of the auth service, Unix seconds. */
+  readonly signed_at?: number;
+}
+
+export const emptyMemory: UpdateMemory = { skip: [], undone: [] };
+
+const maxUndone = 4;
+/** Longest annotation that is read, characters. */
+const maxText = 32_768;
+
+export interface FoundMemory {
+  readonly memory: UpdateMemory;
+  /** The annotation is there and is not the updater's: it counts as empty. */
+  readonly isDamaged: boolean;
+}
+
+/** Fields of the wrong form are left out. Pure; never throws. */
+export function parseMemory(text: string | undefined): FoundMemory {
+  if (text === undefined) return { memory: emptyMemory, isDamaged: false };
+  const value = text.length > maxText ? undefined : jsonOf(text);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return { memory: emptyMemory, isDamaged: true };
+  const object = objectOf(value);
+  const [update, good] = [parseUpdate(objectOf(object.update)), parseImageOf(object.good)];
+  const isDamaged = object.update !== undefined && update === undefined;
+  const memory = {
+    skip: skippedOf(object.skip),
+    undone: listOf(object.undone).flatMap((one) => parseUndoing(objectOf(one)) ?? []),
+    ...(update !== undefined && { update }),
+    ...(good !== undefined && { good }),
+    ...(typeof object.signed_at === "number" && { signed_at: countOf(Math.floor(object.signed_at)) }),
+  };
+  return { memory: { ...memory, undone: memory.undone.slice(-maxUndone) }, isDamaged };
+}
+
+export function encodeMemory(memory: UpdateMemory): string {
+  return JSON.stringify(memory);
+}
+
+function parseImageOf(value: unknown): VersionedImage | undefined {
+  const { version, image } = objectOf(value);
+  return typeof version === "string" && typeof image === "string" && image !== "" ? { version, image } : undefined;
+}
+
+function parseUpdate(object: JsonObject): UpdateInProgress | undefined {
+  const { phase, started, before } = object;
+  const [from, to] = [parseImageOf(object.from), parseImageOf(object.to)];
+  if ((phase !== "rolling" && phase !== "rolling_back") || from === undefined || to === undefined || typeof started !== "number") return undefined;
+  const why = textOf(object.why);
+  return { phase, from, to, started, before: before === "broken" ? "broken" : "ready", ...(why !== "" && { why }) };
+}
+
+function parseUndoing({ version, at, trigger }: JsonObject): Undoing | undefined {
+  return typeof version === "string" && typeof at === "number" ? { version, at, trigger: textOf(trigger) } : undefined;
+}
+
+/** The memory without an update in progress. */
+export function settled({ update: _, ...rest }: UpdateMemory, more: Partial<UpdateMemory> = {}): UpdateMemory {
+  return { ...rest, ...more };
+}
+
+/** The memory with one more reversal; the image before it does not count as ours any more. */
+export function withUndoing({ update: _update, good: _good, ...rest }: UpdateMemory, undoing: Undoing): UpdateMemory {
+  return { ...rest, undone: [...rest.undone, undoing].slice(-maxUndone) };
+}
+
+/** The memory of an update that turned out to be bad and is being rolled back. */
+export function rollingBack(memory: UpdateMemory, { update, now, why }: { update: UpdateInProgress; now: number; why: string }): UpdateMemory {
+  const since = new Date(now * 1000).toISOString();
+  const skip = addSkipped(memory.skip, { version: update.to.version, since, why });
+  return { ...memory, skip, update: { ...update, phase: "rolling_back", started: now, why } };
+}
