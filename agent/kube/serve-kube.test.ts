@@ -150,6 +150,23 @@ test("an object whose name is in the body is created where the roles allow that 
   expect(world.requests).toHaveLength(1);
 });
 
+test("a review of the own rights is answered by the roles where they refuse", async () => {
+  const role = kubeRole("access", [{ kind: "pod", namespace: "a", name: "*", verbs: ["get"] }]);
+  const review = async (verb: string) => {
+    const body = JSON.stringify({ kind: "SelfSubjectAccessReview", spec: { resourceAttributes: { namespace: "a", verb, resource: "pods" } } });
+    const { tls } = await world.enter({ access: { roles: [role] } }, service);
+    const headers = { "Content-Type": "application/json", "Content-Length": body.length };
+    return await ask(tls, { method: "POST", path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body, headers });
+  };
+  const service = await world.service({ access: { roles: [role] } });
+  await service.cluster.kinds.read("v1");
+  const refused = await review("delete");
+  expect([refused.status, JSON.parse(refused.body)]).toMatchObject([201, { kind: "SelfSubjectAccessReview", status: { allowed: false } }]);
+  expect(world.requests).toEqual([]);
+  await review("get");
+  expect(world.requests).toHaveLength(1);
+});
+
 test("a client of HTTP/2 has many requests on one connection, and the API server too", async () => {
   const { tls } = await world.enter();
   const session = connectHttp2("https://kube.test", { createConnection: () => tls });
