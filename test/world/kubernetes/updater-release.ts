@@ -1,3 +1,4 @@
+import type { ChildProcess } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { inCluster } from "../../../core/kubernetes/in-cluster.ts";
@@ -6,7 +7,7 @@ import { type JsonObject, jsonOf, listOf, objectOf, textOf, textsOf } from "../.
 import { parseKubeSettings } from "../../../updater/kube/kube-settings.ts";
 import { type ControllerDeps, serveController } from "../../../updater/kube/serve-controller.ts";
 import type { ImageKey, OciRegistry } from "../oci-registry.ts";
-import { output } from "../program.ts";
+import { output, start } from "../program.ts";
 import { until } from "../until.ts";
 import { mergePatch } from "./kube-api.ts";
 import type { KubeWorld } from "./kube-world.ts";
@@ -164,6 +165,11 @@ export class UpdaterRelease {
     await world.api.must("PATCH", `/api/v1/namespaces/${this.namespace}/secrets/agent-shared-state`, { data }, mergePatch);
   }
 
+  /** Takes the lease away from a controller that was killed. */
+  async forgetLease(): Promise<void> {
+    await this.#parts.world.api.ask("DELETE", `/apis/coordination.k8s.io/v1/namespaces/${this.namespace}/leases/agent`);
+  }
+
   /** Reasons and messages of the Events that the updater has recorded, by name. */
   async events(): Promise<readonly string[]> {
     const { items } = await this.#parts.world.api.must("GET", `/api/v1/namespaces/${this.namespace}/events`);
@@ -213,6 +219,12 @@ export class UpdaterRelease {
   get env(): Readonly<Record<string, string>> {
     const { hostname, port } = new URL(this.#parts.world.apiServerUrl);
     return { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
+  }
+
+  /** The controller as a process of its own; its standard error is its log. */
+  async spawn(account: string): Promise<ChildProcess> {
+    const program = join(import.meta.dirname, "call-updater.ts");
+    return start(process.execPath, [program, account, ...this.flags(account)], { env: this.env });
   }
 
   async start(more: readonly string[] = [], { clock }: Pick<ControllerDeps, "clock"> = {}): Promise<RunningUpdater> {
