@@ -6,7 +6,6 @@ import { serveController } from "../../../updater/kube/serve-controller.ts";
 /* call-updater.ts FOLDER FLAG…: the controller as a process of its own, which a test can kill, with the service account of a folder. */
 
 const [folder = "", ...flags] = process.argv.slice(2);
-const stop = new AbortController();
-process.on("SIGTERM", () => stop.abort(new Error("stopped")));
+const { signal } = new AbortController();
 const log = createLog({ level: "info", format: "json", write: (line) => process.stderr.write(line) });
-await serveController(parseKubeSettings(flags), { pod: await inCluster(process.env, { folder }), env: {}, log, signal: stop.signal });
+void inCluster(process.env, { folder }).then((pod) => serveController(parseKubeSettings(flags), { pod, env: {}, log, signal }));

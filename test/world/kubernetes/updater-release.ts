@@ -1,6 +1,8 @@
 import type { ChildProcess } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { build } from "esbuild";
 import { inCluster } from "../../../core/kubernetes/in-cluster.ts";
 import { createLog } from "../../../core/log/log.ts";
 import { type JsonObject, jsonOf, listOf, objectOf, textOf, textsOf } from "../../../updater/kube/json-value.ts";
@@ -223,7 +225,11 @@ export class UpdaterRelease {
 
   /** The controller as a process of its own; its standard error is its log. */
   async spawn(account: string): Promise<ChildProcess> {
-    const program = join(import.meta.dirname, "call-updater.ts");
+    const program = join(account, "call-updater.cjs");
+    // One file of JavaScript starts in a fraction of the time that the sources take.
+    const entry = join(import.meta.dirname, "call-updater.ts");
+    if (!existsSync(program))
+      await build({ entryPoints: [entry], outfile: program, bundle: true, platform: "node", format: "cjs", logLevel: "error" });
     return start(process.execPath, [program, account, ...this.flags(account)], { env: this.env });
   }
 
