@@ -7,7 +7,7 @@ reports := .cache/reports
 FROM ?= 537693254451a8d949901a5e1b1ca2dd22a47947
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-upgrade check build packages client repository publish bench soak fuzz clean
+.PHONY: help demo test test-long test-upgrade check build packages client image chart repository publish bench soak fuzz clean
 
 help:
 	@echo "make demo    show the main job with real programs (CHECK=1: end after the last step)"
@@ -18,7 +18,9 @@ help:
 	@echo "make build   dist/platform, with links tsh and tctl"
 	@echo "make packages    deb and rpm of both packages, and the client, into dist/packages [VERSION=1.1.0] [ARCH=x64|arm64] [FAST=1: larger, in a minute]"
 	@echo "make client      tsh and tctl for systems with Node.js, as npm takes it, into dist/packages [VERSION=1.1.0]"
-	@echo "make repository  adds them to signed apt and yum repositories: KEY=secret-key-file [PASSPHRASE_FILE=file] [PACKAGES=dist/packages] [OUT=dist/repository]"
+	@echo "make image       the agent's container image for Kubernetes, signed, into dist/packages [KEY=pem-file] [VERSION=1.1.0] [ARCH=x64]"
+	@echo "make chart       the chart platform-kube-agent into dist/packages [VERSION=1.1.0]"
+	@echo "make repository  adds them to signed repositories for apt, yum, helm and containers: KEY=secret-key-file [PASSPHRASE_FILE=file] [PACKAGES=dist/packages] [OUT=dist/repository]"
 	@echo "make publish     copies the repositories to where they are served from: TO=host:/folder [OUT=dist/repository]"
 	@echo "make bench   measurements beside their peers, into bench/RESULTS.md"
 	@echo "make fuzz    every decoder, 100,000 runs each, or what five minutes allow"
@@ -62,6 +64,15 @@ packages:
 client:
 	@scripts/prepare.sh client
 	@node scripts/client.ts $(if $(VERSION),--version "$(VERSION)")
+
+image:
+	@scripts/prepare.sh image
+	@node scripts/image.ts $(if $(VERSION),--version "$(VERSION)") $(if $(ARCH),--arch "$(ARCH)") $(if $(KEY),--key "$(KEY)") \
+		$(if $(PASSPHRASE_FILE),--passphrase-file "$(PASSPHRASE_FILE)")
+
+chart:
+	@scripts/prepare.sh chart
+	@node scripts/chart.ts $(if $(VERSION),--version "$(VERSION)")
 
 repository:
 	@scripts/prepare.sh repository

@@ -12,28 +12,28 @@ import { type Descriptor, imageTypes, OciLayout } from "./image/oci-layout.ts";
 import { payloadType, signImage } from "./image/sign-image.ts";
 
 /*
- * image.ts [--version V] [--out DIR] [--arch x64,arm64] [--executable FILE] [--base DIR] [--key FILE [--passphrase-file FILE]] [--reference NAME]:
- * makes the image of the agent as an OCI layout in DIR, dist/image by default, signed if there is a key (docs/kubernetes-agents.md). Without a
- * container engine. Needs tar, dpkg-deb, apt-get; for another architecture its cross tools. Times are SOURCE_DATE_EPOCH, or that of the last commit.
+ * image.ts [--version V] [--out DIR] [--arch x64,arm64] [--executable FILE] [--base DIR] [--key FILE … [--passphrase-file FILE]] [--reference NAME]:
+ * makes the image of the agent as an OCI layout in DIR, dist/packages/platform-ent-V.oci by default, signed if there is a key, by each if there are two
+ * (docs/kubernetes-agents.md). Without a container engine. Needs tar, dpkg-deb, apt-get; for another architecture its cross tools. Times are SOURCE_DATE_EPOCH, or that of the last commit.
  */
 
 const root = resolve(import.meta.dirname, "..");
 const { values } = parseArgs({
   options: {
     version: { type: "string" },
-    out: { type: "string", default: join(root, "dist/image") },
+    out: { type: "string" },
     arch: { type: "string", default: "x64,arm64" },
     executable: { type: "string" },
     base: { type: "string", default: join(root, ".cache/image-base") },
-    key: { type: "string" },
+    key: { type: "string", multiple: true },
     "passphrase-file": { type: "string" },
     reference: { type: "string", default: "platform-ent" },
   },
 });
 const version = values.version ?? (await ownVersion(root));
 const epoch = await releaseTime(root);
-const key = values.key === undefined ? undefined : await readKey(values.key);
-const out = resolve(values.out);
+const keys = await Promise.all((values.key ?? []).map(readKey));
+const out = resolve(values.out ?? join(root, `dist/packages/platform-ent-${version}.oci`));
 await mkdir(dirname(out), { recursive: true });
 const work = await mkdtemp(`${out}-work-`);
 try {
@@ -43,11 +43,11 @@ try {
   const index = await makeIndex(layout, manifests, { version, epoch });
   layout.tag(version, index);
   // The updater verifies the index; a pod's own digest, which cosign is asked for as well, is that of its architecture.
-  if (key !== undefined) for (const one of [index, ...manifests]) await addSignature(layout, one, key);
+  if (keys.length > 0) for (const one of [index, ...manifests]) await addSignature(layout, one);
   await layout.save();
   await rm(out, { recursive: true, force: true });
   await rename(join(work, "layout"), out);
-  process.stdout.write(`${version}: ${index.digest}${key === undefined ? ", not signed" : ""}\n`);
+  process.stdout.write(`${version}: ${index.digest}${keys.length === 0 ? ", not signed" : ""}\n`);
 } finally {
   await rm(work, { recursive: true, force: true });
 }
@@ -69,8 +69,8 @@ async function programsFor(arch: BuildArch): Promise<ImageInput["programs"]> {
   return { executable: join(dist, "platform"), pty: join(dist, "pty.node") };
 }
 
-async function addSignature(layout: OciLayout, { digest }: Descriptor, signer: KeyObject): Promise<void> {
-  const { tag, manifest, config, payload } = signImage({ digest, reference: values.reference, version }, signer);
+async function addSignature(layout: OciLayout, { digest }: Descriptor): Promise<void> {
+  const { tag, manifest, config, payload } = signImage({ digest, reference: values.reference, version }, keys);
   await layout.add(payload, payloadType);
   await layout.add(config, imageTypes.config);
   layout.tag(tag, await layout.add(manifest, imageTypes.manifest));

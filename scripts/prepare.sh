@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that what a target needs is there: prepare.sh build|check|test|bench|demo|packages|client|repository|publish. Installs Debian packages only when some are
+# Makes sure that what a target needs is there: prepare.sh build|check|test|bench|demo|packages|client|image|chart|repository|publish. Installs Debian packages only when some are
 # missing (root; else names them), and npm packages when node_modules is older than the lock file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -47,10 +47,12 @@ case ${1:?what for} in
     tools+=("${packing[@]}")
     # ARCH=x64: without the other architecture's packages, no cross tools.
     [ "${ARCH:-}" = x64 ] || tools+=(aarch64-linux-gnu-g++ aarch64-linux-gnu-strip) ;;
+  image)
+    [ "${ARCH:-}" = x64 ] || tools+=(aarch64-linux-gnu-g++ aarch64-linux-gnu-strip) ;;
   repository) tools=("${publishing[@]}") ;;
-  client) tools=() ;;
+  client | chart) tools=() ;;
   publish) tools=(rsync ssh) ;;
-  *) echo "prepare.sh: build, check, test, bench, demo, packages, client, repository or publish" >&2; exit 2 ;;
+  *) echo "prepare.sh: build, check, test, bench, demo, packages, client, image, chart, repository or publish" >&2; exit 2 ;;
 esac
 
 missing=()

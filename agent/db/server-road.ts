@@ -66,6 +66,12 @@ export function serverTls(
   return { servername: tls.serverName ?? host, ca: [...authorities, ...tls.caPem, ...(tls.trustsSystem ? trustedRoots() : [])] };
 }
 
+/**
+ * PostgreSQL before 18 knows P-256 alone: with a share of OpenSSL's first choice alone it asks for another one, and each login takes a round trip more. A
+ * server that wants the post-quantum one asks for that.
+ */
+const groups = "*P-256:*X25519:X25519MLKEM768:P-384:P-521";
+
 interface Handshake {
   readonly socket: Socket;
   readonly alpn: readonly string[];
@@ -78,7 +84,7 @@ async function secureServer(database: Database, { socket, alpn, host, credential
   const { tls, name } = database;
   const { certificate, privateKey, authorities } = credentials;
   using attempt = new Attempt({ timeoutMs: handshakeMs, signal });
-  const options = { ...serverTls(database, host, authorities), alpn, certificate, privateKey, insecure: tls.mode !== "verify-full" };
+  const options = { ...serverTls(database, host, authorities), alpn, certificate, privateKey, insecure: tls.mode !== "verify-full", groups };
   const peer = `the server of database ${name}`;
   const hint = "check the server's certificate (tctl auth sign --format=db) and the database's tls settings";
   const secure = await startTls(socket, options, { attempt, peer, hint }).catch((cause: unknown) => {

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 
 /** Resolves once all of the body is written; rejects when either end breaks. `pipeline` costs as much as the rest of a short request. */
-export function copyBody(body: Readable, to: Writable, touch: (bytes: number) => void): Promise<void> {
+export function copyBody(body: Readable, to: Writable, onPiece: (chunk: Buffer) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     if (to.destroyed) {
       reject(new Error("the client has left"));
@@ -17,7 +17,7 @@ export function copyBody(body: Readable, to: Writable, touch: (bytes: number) =>
       resolve();
     };
     const onData = (chunk: Buffer): void => {
-      touch(chunk.length);
+      onPiece(chunk);
       if (!to.write(chunk)) body.pause();
     };
     const onDrain = (): void => void body.resume();

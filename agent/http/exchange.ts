@@ -57,8 +57,8 @@ export interface UpstreamRequest {
   readonly trailers: () => readonly HeaderField[];
   readonly signal: AbortSignal;
   readonly onInform: (status: number, headers: readonly HeaderField[]) => void;
-  /** Called as its body goes on. */
-  readonly onData: () => void;
+  /** Called with each piece of its body. */
+  readonly onData: (chunk: Buffer) => void;
 }
 
 export interface UpstreamAnswer extends ResponseHead {

@@ -59,7 +59,7 @@ export interface ServiceDeps {
   readonly credentials: () => HostCredentials;
   readonly access: AccessSource;
   readonly audit: Pick<Spool, "record">;
-  readonly recordings: Pick<Recordings, "begin" | "sendNow">;
+  readonly recordings: Pick<Recordings, "begin" | "keep" | "sendNow">;
   /** Sessions that run in this process. */
   readonly live: LiveSessions;
   readonly node: { readonly name: string; readonly labels: Labels };

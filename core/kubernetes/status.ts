@@ -14,7 +14,7 @@ const statusCodes: Readonly<Record<ErrorCode, number>> = {
   conflict: 409,
   limit: 429,
   internal: 500,
-  unsupported: 501,
+  unsupported: 406,
   unavailable: 503,
   timeout: 504,
 };

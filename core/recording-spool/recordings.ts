@@ -11,6 +11,7 @@ import {
   RecordingSpool,
   type RecordingSpoolOptions,
   type RecordingWriter,
+  type ShortRecording,
   type SpooledRecording,
 } from "./recording-spool.ts";
 
@@ -18,6 +19,8 @@ import {
 export interface Recordings {
   /** Throws PlatformError when it cannot be written. */
   begin<Writer extends RecordingWriter>(recording: NewRecording<Writer>): Promise<OpenRecording<Writer>>;
+  /** Takes a whole one, of a session that may go on without. False: it needs a file. */
+  keep(recording: ShortRecording): boolean;
   /** Sends the current state of one. Throws PlatformError when the auth service does not accept it. */
   sendNow(recording: SpooledRecording): Promise<void>;
   /** Sends all of them as they grow, until aborted. */
@@ -40,13 +43,20 @@ export async function openRecordings(options: RecordingsOptions): Promise<Record
   const upload = { ...options, spool };
   return {
     begin: (recording) => spool.begin(recording),
+    keep: (recording) => spool.keep(recording),
     sendNow: async (recording) => {
       await uploadPart(upload, recording);
       if (recording.notBefore !== undefined)
         throw new PlatformError("unavailable", "the auth service refused it; see this host's log for the reason");
     },
     upload: (signal) => uploadRecordings(upload, signal),
-    sendRest: () => sendRecordings(upload),
+    sendRest: async () => {
+      try {
+        await sendRecordings(upload);
+      } finally {
+        await spool.flush();
+      }
+    },
   };
 }
 
@@ -69,6 +79,8 @@ const partBytes = 512 * 1024;
 const atOnce = 4;
 /** Maximum bytes of an ended recording that goes with others in one call. */
 const smallBytes = 32 * 1024;
+/** Maximum number of them in one call: the auth service takes no more. */
+const mostTogether = 64;
 /** Delay after the first news, ms, so that what short sessions leave goes together; while news keep coming, four times that. */
 const gatherMs = 50;
 /** Delay before retrying a recording that the auth service refused, ms: it may have room, or accept it, by then. */
@@ -109,11 +121,19 @@ async function uploadRecordings(options: RecordingUploadOptions, signal: AbortSi
 /** Sends some of them: small ones in a common call. The first failure, if there is one. */
 async function sendBatch(options: RecordingUploadOptions, waiting: readonly SpooledRecording[]): Promise<PromiseRejectedResult | undefined> {
   const small = options.sendMany === undefined ? [] : waiting.filter(isSmall);
-  const together = small.length > 1 ? small.slice(0, partBytes / smallBytes) : [];
+  const together = small.length > 1 ? inOneCall(small) : [];
   const alone = waiting.filter((one) => !together.includes(one)).slice(0, atOnce);
   const calls = [...alone.map((one) => uploadPart(options, one)), ...(together.length > 0 ? [uploadTogether(options, together)] : [])];
   const sent = await Promise.allSettled(calls);
   return sent.find((one) => one.status === "rejected");
+}
+
+function inOneCall(small: readonly SpooledRecording[]): readonly SpooledRecording[] {
+  let bytes = 0;
+  return small.slice(0, mostTogether).filter(({ written, sent }) => {
+    bytes += written - sent;
+    return bytes <= partBytes;
+  });
 }
 
 /** Whether it is short, and all of it is here. */
@@ -200,7 +220,8 @@ function isPassing({ code }: PlatformError): boolean {
 }
 
 async function readPart(recording: SpooledRecording): Promise<Buffer> {
-  const { written, sent } = recording;
+  const { written, sent, memory } = recording;
+  if (memory !== undefined) return memory.subarray(sent, sent + partBytes);
   const length = Math.min(partBytes, written - sent);
   if (length <= 0) return Buffer.alloc(0);
   await using handle = await openFile(recording);

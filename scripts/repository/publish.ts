@@ -4,7 +4,9 @@ import { addClients } from "./add-clients.ts";
 import { type AddInput, addPackages } from "./add-packages.ts";
 import { writeAptTree } from "./apt-tree.ts";
 import type { Channel } from "./channel.ts";
+import { writeChartTree } from "./chart-tree.ts";
 import { type Members, readMembers, writeMembers } from "./members.ts";
+import { writeOciTree } from "./oci-tree.ts";
 import { openSigner, type Signer, type SigningKeys } from "./signer.ts";
 import { writeYumTree } from "./yum-tree.ts";
 
@@ -27,13 +29,13 @@ export interface Published {
 }
 
 /** What readers see: links to the publication of now. Keys come first, so that nothing is signed by what cannot be known yet. */
-export const served = ["keys", "apt", "yum", "client"];
+export const served = ["keys", "apt", "yum", "client", "charts", "oci"];
 /** No dot in front: proxies serve nothing that is hidden. */
 export const publications = "published";
 
 /**
  * Publishes packages into a repository for apt, yum and zypper, or makes one. Each publication is a tree of its own, hard-linked
- * with the one before; readers see the old one until three links are switched. Every version that was published stays.
+ * with the one before; readers see the old one until the links are switched. Every version that was published stays.
  */
 export async function publishRepository(request: PublishRequest): Promise<Published> {
   const { out, now } = request;
@@ -70,6 +72,8 @@ async function fill(publication: Publication, request: PublishRequest): Promise<
   const { members, left } = await addPackages(input);
   const { packages, prereleases } = wish;
   const leftClients = await addClients({ fresh, before, packages, prereleases });
+  const { charts, left: leftCharts } = await writeChartTree({ ...publication, packages, prereleases });
+  const leftImages = await writeOciTree({ fresh, before, packages, prereleases, charts });
   await writeMembers(fresh, members);
   const channels = [...new Set([...members.values()].flat())].sort();
   const tree = { fresh, before, members, signer, now: request.now };
@@ -78,7 +82,7 @@ async function fill(publication: Publication, request: PublishRequest): Promise<
   await writeAptTree(tree, channels);
   await writeYumTree(tree, channels, join(fresh, "rpms"));
   const count = (channel: Channel): number => [...members.values()].filter((list) => list.includes(channel)).length;
-  return { channels: Object.fromEntries(channels.map((channel) => [channel, count(channel)])), left: [...left, ...leftClients] };
+  return { channels: Object.fromEntries(channels.map((channel) => [channel, count(channel)])), left: [...left, ...leftClients, ...leftCharts, ...leftImages] };
 }
 
 async function switchTo(link: string, target: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { type Member, memberOf, membersOf, textOf } from "./scan-json.ts";
+import { membersOf, textOf, valueAt } from "./scan-json.ts";
 
 /** The name of an object; empty namespace: it is in none. */
 export interface ObjectName {
@@ -8,13 +8,13 @@ export interface ObjectName {
 
 /** The name of the object that begins at `start`; undefined for one without a name. Throws `invalid`. */
 export function objectName(bytes: Buffer, start = 0): ObjectName | undefined {
-  const metadata = memberOf(bytes, start, "metadata");
+  const metadata = valueAt(bytes, start, "metadata");
   if (metadata === undefined) return undefined;
   let name: string | undefined;
   let namespace: string | undefined;
-  for (const member of membersOf(bytes, metadata.start)) {
-    if (member.key === "name") name = textOf(bytes, member);
-    else if (member.key === "namespace") namespace = textOf(bytes, member);
+  for (const { key, start: value } of membersOf(bytes, metadata)) {
+    if (key === "name") name = textOf(bytes, value);
+    else if (key === "namespace") namespace = textOf(bytes, value);
     if (name !== undefined && namespace !== undefined) break;
   }
   return name === undefined || name === "" ? undefined : { namespace: namespace ?? "", name };
@@ -22,6 +22,6 @@ export function objectName(bytes: Buffer, start = 0): ObjectName | undefined {
 
 /** The name of the object of a table's row, which begins at `start`; undefined when the client wanted none in the table. Throws `invalid`. */
 export function rowName(bytes: Buffer, start = 0): ObjectName | undefined {
-  const object: Member | undefined = memberOf(bytes, start, "object");
-  return object === undefined || bytes[object.start] !== 0x7b ? undefined : objectName(bytes, object.start);
+  const object = valueAt(bytes, start, "object");
+  return object === undefined || bytes[object] !== 0x7b ? undefined : objectName(bytes, object);
 }

@@ -8,7 +8,7 @@ const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x
 const [comma, colon] = [0x2c, 0x3a];
 
 /** Deepest nesting that is followed. */
-const maxDepth = 1_000;
+export const maxDepth = 1_000;
 
 export function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
@@ -66,37 +66,59 @@ export interface Member {
 
 /** The members of the object that begins at `start`, in order. Throws `invalid` for what is not an object. */
 export function* membersOf(bytes: Buffer, start: number): Generator<Member, void> {
-  let at = skipSpace(bytes, start);
-  if (bytes[at] !== openBrace) throw malformed("has something else in place of an object");
-  at = skipSpace(bytes, at + 1);
-  if (bytes[at] === closeBrace) return;
-  for (;;) {
-    if (bytes[at] !== quote) throw malformed("has a member without a name");
-    const keyEnd = endOfString(bytes, at + 1);
-    if (keyEnd < 0) throw malformed("is cut off");
-    const key = bytes.toString("latin1", at + 1, keyEnd - 1);
-    at = skipSpace(bytes, keyEnd);
-    if (bytes[at] !== colon) throw malformed("has a member without a value");
-    const valueStart = skipSpace(bytes, at + 1);
-    const end = endOfValue(bytes, valueStart);
-    if (end <= valueStart) throw malformed("is cut off");
-    yield { key, start: valueStart, end };
-    at = skipSpace(bytes, end);
-    if (bytes[at] === closeBrace) return;
-    if (bytes[at] !== comma) throw malformed("has two values without a comma");
-    at = skipSpace(bytes, at + 1);
+  let at = firstName(bytes, start);
+  while (at !== undefined) {
+    const { key, value } = nameAt(bytes, at);
+    const end = endOf(bytes, value);
+    yield { key, start: value, end };
+    at = nextName(bytes, end);
   }
 }
 
-/** The first member of this name; undefined for none. */
-export function memberOf(bytes: Buffer, start: number, key: string): Member | undefined {
-  for (const member of membersOf(bytes, start)) if (member.key === key) return member;
+/** Where the value of the first member of this name begins; undefined for none. What follows is not looked at. Throws `invalid`. */
+export function valueAt(bytes: Buffer, start: number, wanted: string): number | undefined {
+  let at = firstName(bytes, start);
+  while (at !== undefined) {
+    const { key, value } = nameAt(bytes, at);
+    if (key === wanted) return value;
+    at = nextName(bytes, endOf(bytes, value));
+  }
   return undefined;
 }
 
-/** The text of a member that is a string; undefined for any other value. */
-export function textOf(bytes: Buffer, { start, end }: Pick<Member, "start" | "end">): string | undefined {
+/** Where the name of the first member begins; undefined for an object without any. */
+function firstName(bytes: Buffer, start: number): number | undefined {
+  const open = skipSpace(bytes, start);
+  if (bytes[open] !== openBrace) throw malformed("has something else in place of an object");
+  const at = skipSpace(bytes, open + 1);
+  return bytes[at] === closeBrace ? undefined : at;
+}
+
+function nextName(bytes: Buffer, end: number): number | undefined {
+  const at = skipSpace(bytes, end);
+  if (bytes[at] === closeBrace) return undefined;
+  if (bytes[at] !== comma) throw malformed("has two values without a comma");
+  return skipSpace(bytes, at + 1);
+}
+
+function nameAt(bytes: Buffer, at: number): { readonly key: string; readonly value: number } {
+  if (bytes[at] !== quote) throw malformed("has a member without a name");
+  const end = endOfString(bytes, at + 1);
+  if (end < 0) throw malformed("is cut off");
+  const mark = skipSpace(bytes, end);
+  if (bytes[mark] !== colon) throw malformed("has a member without a value");
+  return { key: bytes.toString("latin1", at + 1, end - 1), value: skipSpace(bytes, mark + 1) };
+}
+
+function endOf(bytes: Buffer, value: number): number {
+  const end = endOfValue(bytes, value);
+  if (end <= value) throw malformed("is cut off");
+  return end;
+}
+/** The text of a value that is a string; undefined for any other value. */
+export function textOf(bytes: Buffer, start: number): string | undefined {
   if (bytes[start] !== quote) return undefined;
+  const end = endOf(bytes, start);
   const inner = bytes.subarray(start + 1, end - 1);
   if (!inner.includes(backslash)) return inner.toString("utf8");
   try {

@@ -1,5 +1,5 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { isSpace, malformed } from "./scan-json.ts";
+import { isSpace, malformed, maxDepth } from "./scan-json.ts";
 
 const [quote, backslash] = [0x22, 0x5c];
 
@@ -59,25 +59,36 @@ export class ValueReader {
       this.#isEscaped = false;
       at += 1;
     }
-    for (; at < chunk.length; at += 1) {
-      const byte = chunk[at] as number;
+    const { length } = chunk;
+    for (;;) {
       if (isString) {
-        if (byte === quote) {
-          isString = false;
-          if (depth === 0) return this.#closed(at + 1);
-        } else if (byte === backslash) {
+        let byte = at < length ? chunk[at] : quote;
+        while (byte !== quote && byte !== backslash) {
           at += 1;
-          this.#isEscaped = at >= chunk.length;
+          byte = at < length ? chunk[at] : quote;
         }
-      } else if (byte === quote) isString = true;
+        if (at >= length) break;
+        at += byte === backslash ? 2 : 1;
+        if (byte === backslash) {
+          this.#isEscaped = at > length;
+          if (at >= length) break;
+          continue;
+        }
+        isString = false;
+        if (depth === 0) return this.#closed(at);
+      }
+      if (at >= length) break;
+      const byte = chunk[at];
+      at += 1;
+      if (byte === quote) isString = true;
       else if (byte === 0x7b || byte === 0x5b) {
         depth += 1;
-        if (depth > 1_000) throw malformed("is nested too deep");
+        if (depth > maxDepth) throw malformed("is nested too deep");
       } else if (byte === 0x7d || byte === 0x5d) {
-        if (depth === 0) return this.#closed(at);
+        if (depth === 0) return this.#closed(at - 1);
         depth -= 1;
-        if (depth === 0) return this.#closed(at + 1);
-      } else if (depth === 0 && (byte === 0x2c || isSpace(byte))) return this.#closed(at);
+        if (depth === 0) return this.#closed(at);
+      } else if (depth === 0 && (byte === 0x2c || isSpace(byte))) return this.#closed(at - 1);
     }
     this.#depth = depth;
     this.#isString = isString;

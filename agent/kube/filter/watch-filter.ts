@@ -1,7 +1,7 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Shows } from "./list-filter.ts";
 import { objectName, rowName } from "./object-name.ts";
-import { endOfValue, isSpace, malformed, memberOf, skipSpace, textOf } from "./scan-json.ts";
+import { endOfValue, isSpace, malformed, skipSpace, textOf, valueAt } from "./scan-json.ts";
 import { ValueReader } from "./value-reader.ts";
 
 /** Maximum size of an event, bytes. */
@@ -41,8 +41,8 @@ export class WatchFilter {
 }
 
 function isShown(event: Buffer, shows: Shows): boolean {
-  const type = memberOf(event, 0, "type");
-  const object = memberOf(event, 0, "object");
+  const type = valueAt(event, 0, "type");
+  const object = valueAt(event, 0, "object");
   if (type === undefined || object === undefined) throw malformed("has an event without a type or an object");
   switch (textOf(event, type)) {
     case "BOOKMARK":
@@ -51,7 +51,7 @@ function isShown(event: Buffer, shows: Shows): boolean {
     case "ADDED":
     case "MODIFIED":
     case "DELETED":
-      return isObjectShown(event, object.start, shows);
+      return isObjectShown(event, object, shows);
     default:
       throw new PlatformError("invalid", "the JSON has an event of an unknown type");
   }
@@ -59,12 +59,12 @@ function isShown(event: Buffer, shows: Shows): boolean {
 
 /** All rows of a table: there is one in an event. */
 function isObjectShown(event: Buffer, start: number, shows: Shows): boolean {
-  const rows = memberOf(event, start, "rows");
+  const rows = valueAt(event, start, "rows");
   if (rows === undefined) {
     const found = objectName(event, start);
     return found !== undefined && shows(found.namespace, found.name);
   }
-  let at = skipSpace(event, rows.start + 1);
+  let at = skipSpace(event, rows + 1);
   if (event[at] === closeBracket) return false;
   for (;;) {
     const found = rowName(event, at);

@@ -1,6 +1,7 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { canonicalHeader, type HeaderField, isHeaderValue, isOfConnection } from "../../../core/resources/app-headers.ts";
 import { namedByConnection } from "../../http/passed-fields.ts";
+import { acceptedJson } from "./accepted-json.ts";
 
 /** Whom the API server sees. */
 export interface KubeIdentity {
@@ -16,6 +17,8 @@ export interface SentFacts {
   readonly clientIp: string;
   /** The request goes on to a pod, a service or a node: fields for the program there pass too. */
   readonly isProxied: boolean;
+  /** The answer will be filtered: it has to be JSON that is not compressed. Default: no. */
+  readonly isFiltered?: boolean;
 }
 
 /** Fields that the API server, or a client of it, gives a meaning. Whatever else there is stays here. */
@@ -55,7 +58,7 @@ const bearerProtocol = /^base64url\.bearer\.authorization\.k8s\.io\./i;
  * user and the groups. The agent's own credentials are added last, by ApiServer. Throws `invalid` for a name of a user or group that no header
  * can carry. Pure.
  */
-export function sentHeaders({ headers, identity, clientIp, isProxied }: SentFacts): readonly HeaderField[] {
+export function sentHeaders({ headers, identity, clientIp, isProxied, isFiltered = false }: SentFacts): readonly HeaderField[] {
   const dropped = namedByConnection(headers);
   const kept = headers.flatMap(([name, value]): readonly HeaderField[] => {
     const lower = name.toLowerCase();
@@ -63,8 +66,15 @@ export function sentHeaders({ headers, identity, clientIp, isProxied }: SentFact
     if (name.includes("_") || isOfConnection(name)) return [];
     if (dropped.has(canonicalHeader(name)) && !framing.has(lower)) return [];
     if (lower === "sec-websocket-protocol") return withoutBearer(value);
+    if (isFiltered && (lower === "accept" || lower === "accept-encoding")) return [];
     return passed.has(lower) || (isProxied && proxied.has(lower)) ? [[name, value]] : [];
   });
+  const filtered: readonly HeaderField[] = isFiltered
+    ? [
+        ["Accept", acceptedJson(headers)],
+        ["Accept-Encoding", "identity"],
+      ]
+    : [];
   const own: readonly HeaderField[] = [
     ...(clientIp === "" ? [] : [["X-Forwarded-For", clientIp] as const]),
     ["Impersonate-User", identity.user],
@@ -72,7 +82,7 @@ export function sentHeaders({ headers, identity, clientIp, isProxied }: SentFact
   ];
   const bad = own.find(([, value]) => !isPlainValue(value));
   if (bad !== undefined) throw new PlatformError("denied", `access denied: ${bad[0]} would be ${JSON.stringify(bad[1])}, which no header can carry`);
-  return [...kept, ...own];
+  return [...kept, ...filtered, ...own];
 }
 
 /** Fields that `Connection` cannot drop: the message would end elsewhere for the API server than for this agent. */
@@ -90,11 +100,15 @@ function withoutBearer(value: string): readonly HeaderField[] {
   return protocols.length === 0 ? [] : [["Sec-WebSocket-Protocol", protocols.join(", ")]];
 }
 
-/** The fields with which a response goes to the client. Pure. */
-export function answeredHeaders(headers: readonly HeaderField[]): readonly HeaderField[] {
+/**
+ * The fields with which a response goes to the client. A redirect to a path of the API server leads to the same path behind `prefix`, with which the client
+ * came. Pure.
+ */
+export function answeredHeaders(headers: readonly HeaderField[], prefix = ""): readonly HeaderField[] {
   const dropped = namedByConnection(headers);
-  return headers.filter(([name]) => {
+  return headers.flatMap(([name, value]): readonly HeaderField[] => {
     const canonical = canonicalHeader(name);
-    return !isOfConnection(name) && (!dropped.has(canonical) || canonical === "content-length");
+    if (isOfConnection(name) || (dropped.has(canonical) && canonical !== "content-length")) return [];
+    return [canonical === "location" && /^\/(?!\/)/.test(value) ? [name, `${prefix}${value}`] : [name, value]];
   });
 }

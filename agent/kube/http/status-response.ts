@@ -44,7 +44,7 @@ export function statusResponse(thrown: unknown): WholeResponse {
   return encoded(statusOf(toPlatformError(thrown)));
 }
 
-/** The response to what was no request of HTTP. Pure. */
+/** The response to a message that cannot be read as a request. Pure. */
 export function plainStatus(code: number, message: string): WholeResponse {
   const reason = byStatus[code] ?? "BadRequest";
   return encoded({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, code });

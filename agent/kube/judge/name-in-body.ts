@@ -36,23 +36,19 @@ function nameInJson(body: Buffer): BodyName {
   const metadata = onlyMember(body, 0, ["metadata"]).metadata;
   if (metadata === undefined) return {};
   const { name, generateName } = onlyMember(body, metadata.start, ["name", "generateName"]);
-  return { ...(name && { name: textOf(body, name) }), ...(generateName && { generateName: textOf(body, generateName) }) };
+  return { ...(name && { name: textOf(body, name.start) }), ...(generateName && { generateName: textOf(body, generateName.start) }) };
 }
 
 /** Members of these names, none of which is there twice or in another spelling; nothing at all otherwise. */
-function onlyMember<Key extends string>(
-  body: Buffer,
-  start: number,
-  keys: readonly Key[],
-): { readonly [K in Key]?: { readonly start: number; readonly end: number } } {
-  const found: { [K in Key]?: { start: number; end: number } } = {};
-  for (const { key, ...place } of membersOf(body, start)) {
+function onlyMember<Key extends string>(body: Buffer, start: number, keys: readonly Key[]): { readonly [K in Key]?: { readonly start: number } } {
+  const found: { [K in Key]?: { start: number } } = {};
+  for (const { key, start: value } of membersOf(body, start)) {
     // Readers may take an escaped name, or one in other letters, for the same.
     if (key.includes("\\")) return {};
     const wanted = keys.find((one) => one.toLowerCase() === key.toLowerCase());
     if (wanted === undefined) continue;
     if (wanted !== key || found[wanted] !== undefined) return {};
-    found[wanted] = place;
+    found[wanted] = { start: value };
   }
   return found;
 }

@@ -78,7 +78,7 @@ test.each([
   ["a query", { cluster: { server: "https://10.0.0.1/?a=b" } }],
   ["proxy-url", { cluster: { "proxy-url": "http://proxy:3128" } }],
   ["an authority and none", { cluster: { "certificate-authority": "/ca", "insecure-skip-tls-verify": true } }],
-  ["an authority that is no PEM", { cluster: { "certificate-authority-data": "AAAA" } }],
+  ["an authority without PEM", { cluster: { "certificate-authority-data": "AAAA" } }],
   ["a password", { user: { username: "a", password: "b" } }],
   ["auth-provider", { user: { "auth-provider": { name: "gcp" } } }],
   ["impersonation", { user: { token: "a", as: "admin" } }],

@@ -31,15 +31,23 @@ export async function relayTapped({ client, upstream, tap, signal, onBytes }: Ta
   const ended = (): void => {
     timer ??= setTimeout(() => over.resolve(undefined), restMs);
   };
+  const broken = (): void => over.resolve(undefined);
+  const fromClient = {
+    from: client,
+    to: upstream,
+    read: (chunk: Buffer) => tap.fromClient(chunk),
+    onBytes: (bytes: number) => onBytes("client", bytes),
+  };
+  const fromServer = {
+    from: upstream,
+    to: client,
+    read: (chunk: Buffer) => tap.fromServer(chunk),
+    onBytes: (bytes: number) => onBytes("upstream", bytes),
+  };
+  // A client that has left ends it at once; what the server has sent before its end is still on the way to the client.
   const stops = [
-    copy(
-      { from: client, to: upstream, read: (chunk) => tap.fromClient(chunk), onBytes: (bytes) => onBytes("client", bytes) },
-      { ended, over: over.resolve, cut },
-    ),
-    copy(
-      { from: upstream, to: client, read: (chunk) => tap.fromServer(chunk), onBytes: (bytes) => onBytes("upstream", bytes) },
-      { ended, over: over.resolve, cut },
-    ),
+    copy(fromClient, { ended, closed: broken, broken, cut }),
+    copy(fromServer, { ended, closed: (hasEnded) => void (hasEnded || broken()), broken, cut }),
   ];
   const reason = await over.promise;
   clearTimeout(timer);
@@ -48,7 +56,7 @@ export async function relayTapped({ client, upstream, tap, signal, onBytes }: Ta
   upstream.destroy();
   const last = reason === undefined ? undefined : tap.farewell(reason.message);
   tap.close();
-  if (!client.destroyed) await finish(client, last);
+  if (!client.destroyed) await finish(client, last, reason === undefined ? restMs : farewellMs);
   client.destroy();
   return reason;
 }
@@ -63,11 +71,13 @@ interface Direction {
 interface Ends {
   /** This direction has ended, and the other one may go on for a moment. */
   readonly ended: () => void;
-  readonly over: (reason: undefined) => void;
+  /** `from` is closed, before or after its end. */
+  readonly closed: (hasEnded: boolean) => void;
+  readonly broken: () => void;
   readonly cut: (why: unknown) => void;
 }
 
-function copy({ from, to, read, onBytes }: Direction, { ended, over, cut }: Ends): () => void {
+function copy({ from, to, read, onBytes }: Direction, { ended, closed, broken, cut }: Ends): () => void {
   let isStopped = false;
   let isReading = false;
   let hasEnded = false;
@@ -113,24 +123,22 @@ function copy({ from, to, read, onBytes }: Direction, { ended, over, cut }: Ends
     hasEnded = true;
     finishEnd();
   };
-  const onClose = (): void => {
-    if (!hasEnded) over(undefined);
-  };
-  const onBroken = (): void => over(undefined);
-  from.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onBroken);
+  const onClose = (): void => closed(hasEnded);
+  from.on("data", onData).on("end", onEnd).on("close", onClose).on("error", broken);
   to.on("drain", onDrain);
   return () => {
     isStopped = true;
-    from.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onBroken);
+    from.off("data", onData).off("end", onEnd).off("close", onClose).off("error", broken);
     to.off("drain", onDrain);
     from.on("error", () => {});
     from.pause();
   };
 }
 
-async function finish(client: Duplex, last: Buffer | undefined): Promise<void> {
+async function finish(client: Duplex, last: Buffer | undefined, limitMs: number): Promise<void> {
+  if (client.writableFinished) return;
   const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, farewellMs);
+  const timer = setTimeout(resolve, limitMs);
   client.once("close", resolve).once("finish", resolve).resume();
   client.end(last);
   await promise;

@@ -14,8 +14,9 @@ export function kubeCommands(proxy: OptionSpec): readonly CommandSpec[] {
     {
       name: "kube",
       summary: "Kubernetes clusters behind agents",
-      commands: [listCommand(proxy), loginCommand(proxy), logoutCommand(proxy), credentialsCommand],
+      commands: [listCommand(proxy), loginCommand(proxy), logoutCommand(proxy), execCommand(proxy), credentialsCommand],
     },
+    kubectlCommand(proxy),
   ];
 }
 
@@ -65,6 +66,38 @@ function logoutCommand(proxy: OptionSpec): CommandSpec {
     formats: ["text", "json", "yaml"],
     examples: ["tsh kube logout prod", "tsh kube logout"],
     run: async (call) => (await import("./kube-login.ts")).logoutKube(call),
+  };
+}
+
+const kubeCluster: OptionSpec = { flags: "--kube-cluster <name>", text: "Kubernetes cluster; default: that of the selected context" };
+
+function execCommand(proxy: OptionSpec): CommandSpec {
+  return {
+    name: "exec",
+    summary: "run a command in a pod",
+    details:
+      "Run kubectl exec through a local port that exists as long as it runs. Arguments are those of kubectl exec; the exit status is\nthat of the command.",
+    args: ["[kubectl argument...]"],
+    passThrough: true,
+    passUnknown: true,
+    options: [kubeCluster, identityOption, proxy],
+    examples: ["tsh kube exec -it web-0 -- sh", "tsh kube exec --kube-cluster=prod -n shop web-0 -- ls"],
+    run: async (call) => (await import("./kubectl.ts")).execInPod(call),
+  };
+}
+
+function kubectlCommand(proxy: OptionSpec): CommandSpec {
+  return {
+    name: "kubectl",
+    summary: "run kubectl on a Kubernetes cluster",
+    details:
+      "Run kubectl through a local port that exists as long as it runs: no plugin is started, and it works where a device in the path\nends TLS. The clusters are those of tsh kube login, or --kube-cluster. Arguments are kubectl's; the exit status is its own.",
+    args: ["[kubectl argument...]"],
+    passThrough: true,
+    passUnknown: true,
+    options: [kubeCluster, identityOption, proxy],
+    examples: ["tsh kubectl get pods", "tsh kubectl --kube-cluster=prod get pods -o wide"],
+    run: async (call) => (await import("./kubectl.ts")).runKubectl(call),
   };
 }
 

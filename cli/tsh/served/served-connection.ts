@@ -24,6 +24,7 @@ export class ServedConnection {
   readonly #entry: ServedEntry;
   readonly #streams: Multiplexer | undefined;
   readonly #openedAt = performance.now();
+  readonly #end: Promise<void>;
   #isUsed = false;
   #idle: NodeJS.Timeout | undefined;
 
@@ -39,9 +40,15 @@ export class ServedConnection {
     this.#tls = tls;
     this.#entry = entry;
     this.host = agentHost(tls);
+    this.#end = new Promise((resolve) => void tls.once("close", () => resolve()));
     if (tls.alpnProtocol !== alpn.serviceStreams) return;
     this.#streams = new Multiplexer(tls, { most });
     this.#streams.onEnded = () => this.#watchIdle();
+  }
+
+  /** Resolves when it has ended. Never rejects. */
+  get closed(): Promise<void> {
+    return this.#end;
   }
 
   /** Whether it can carry several sessions. */

@@ -1,13 +1,13 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { toPlatformError } from "../../../core/errors/platform-error.ts";
+import { refuseKubeClient } from "../../../core/kubernetes/refuse-kube-client.ts";
 import type { FailedArrivals, HalfOpen } from "../../../core/transport/arrivals/half-open.ts";
 import { peerAddress } from "../../../core/transport/arrivals/listen.ts";
 import { terminateTls } from "../../../core/transport/arrivals/server-tls.ts";
 import { relay } from "../../../core/transport/relay.ts";
 import type { RelayedStreams } from "../routing/running-streams.ts";
 import { type ReachKubeServices, reachKube } from "./reach-kube.ts";
-import { refuseKubeClient } from "./refuse-kube-client.ts";
 
 export interface KubeFrontServices extends ReachKubeServices {
   readonly relaying: RelayedStreams;

@@ -91,7 +91,6 @@ const sections: { readonly [Kind in ServiceKind]: (addresses: Addresses) => Part
   kube: (addresses) => ({ kube: kubeSection(addresses) }),
   app: ({ facts }) => ({ app: { domain: appsDomain(facts) ?? "" } }),
   db: (addresses) => ({ db: dbSection(addresses) }),
-  kube: () => ({}),
 };
 
 /** Through `tsh` databases are reached at the web address; these are the addresses for their own clients. */

@@ -3,7 +3,7 @@ import { type ClientRequest, type IncomingMessage, type OutgoingHttpHeaders, req
 import { connect, type TLSSocket } from "node:tls";
 import type { Entrance } from "./kube-platform.ts";
 
-/* A client of Kubernetes that sends what it is told to, and no more than that. */
+/* A client of Kubernetes without a library: it sends its input as it is. */
 
 export interface Sent {
   readonly method?: string;

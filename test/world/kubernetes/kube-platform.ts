@@ -55,21 +55,24 @@ export interface KubePlatformOptions extends ClusterOptions {
 
 /** A cluster of ours with one agent, which offers a real Kubernetes cluster with the label `env: test`. */
 export class KubePlatform implements AsyncDisposable {
-  readonly world: KubeWorld;
+  readonly world: Pick<KubeWorld, "agentKubeconfig">;
   readonly cluster: Cluster;
   /** Name of the Kubernetes cluster. */
   readonly kube: string;
-  #agents = 0;
+  readonly #netns: string | undefined;
+  /** Those that were started, the first one first. */
+  readonly agents: Agent[] = [];
 
-  private constructor(world: KubeWorld, cluster: Cluster, kube: string) {
+  private constructor(world: Pick<KubeWorld, "agentKubeconfig">, cluster: Cluster, { kube = "prod", netns }: KubePlatformOptions) {
     this.world = world;
     this.cluster = cluster;
     this.kube = kube;
+    this.#netns = netns;
   }
 
-  static async open(world: KubeWorld, options: KubePlatformOptions = {}): Promise<KubePlatform> {
+  static async open(world: Pick<KubeWorld, "agentKubeconfig">, options: KubePlatformOptions = {}): Promise<KubePlatform> {
     const cluster = await startCluster(options);
-    const platform = new KubePlatform(world, cluster, options.kube ?? "prod");
+    const platform = new KubePlatform(world, cluster, options);
     await platform.agent(options);
     return platform;
   }
@@ -77,15 +80,16 @@ export class KubePlatform implements AsyncDisposable {
   /** One more agent that offers the cluster. */
   async agent({ agentNetns, agentEnv, kubeconfig, labels = "env: test" }: KubePlatformOptions & { readonly labels?: string } = {}): Promise<Agent> {
     const file = kubeconfig ?? (await this.world.agentKubeconfig(this.kube));
-    this.#agents += 1;
-    return await this.cluster.agent({
-      name: `kube-${this.#agents}`,
+    const agent = await this.cluster.agent({
+      name: `kube-${this.agents.length + 1}`,
       token: await this.cluster.token("--type=kube"),
       services: `kubernetes_service:\n  enabled: yes\n  kubeconfig_file: ${file}\n  labels: { ${labels} }\n`,
       noWait: true,
       netns: agentNetns,
       ...(agentEnv && { env: agentEnv }),
     });
+    this.agents.push(agent);
+    return agent;
   }
 
   /** A user of one role of his own, who has logged in to the cluster, and to the Kubernetes cluster. */
@@ -106,7 +110,8 @@ export class KubePlatform implements AsyncDisposable {
     if (done.status !== 0) throw new Error(`tsh kube login: ${done.stdout}${done.stderr}`);
     return {
       ...{ user, kubeconfig, env },
-      kubectl: async (version, args, options = {}) => run(await kubectl(version), args, { ...options, env: { ...env, ...options.env } }),
+      kubectl: async (version, args, options = {}) =>
+        run(await kubectl(version), args, { netns: this.#netns, ...options, env: { ...env, ...options.env } }),
       entrance: () => entranceOf(kubeconfig, env),
     };
   }

@@ -2,7 +2,7 @@ import { until } from "../until.ts";
 import { busyboxImage } from "./busybox-image.ts";
 import type { KubeWorld } from "./kube-world.ts";
 
-/** A container that runs until it is told to end, with a web server of its own on port 8080, which serves `/www`. */
+/** A container that runs until SIGTERM, with a web server of its own on port 8080, which serves `/www`. */
 const script = "mkdir -p /www && echo hello >/www/hello && httpd -p 8080 -h /www; trap 'exit 0' TERM; while :; do sleep 3600 & wait; done";
 
 /** Starts a pod in a namespace of the real node, and waits until it is ready. */

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Document } from "yaml";
-import { editKubeconfig, type KubeconfigEdit, type ListEdit } from "./edit-kubeconfig.ts";
+import { editKubeconfig } from "./edit-kubeconfig.ts";
+import type { KubeconfigEdit, ListEdit } from "./kubeconfig-edit.ts";
 import { type Entry, parseKubeconfig } from "./parse-kubeconfig.ts";
 
 const untouched: ListEdit = { remove: [], replace: new Map(), append: [] };

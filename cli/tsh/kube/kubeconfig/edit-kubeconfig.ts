@@ -1,21 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import { type Entry, type ListName, listNames, type ParsedKubeconfig, parseKubeconfig } from "./parse-kubeconfig.ts";
+import type { KubeconfigEdit, ListEdit } from "./kubeconfig-edit.ts";
+import { listNames, type ParsedKubeconfig, parseKubeconfig } from "./parse-kubeconfig.ts";
 import { rewriteKubeconfig } from "./rewrite-kubeconfig.ts";
 import { spliceKubeconfig } from "./splice-kubeconfig.ts";
-
-/** Changes of one list, by the indexes that its entries have before. */
-export interface ListEdit {
-  readonly remove: readonly number[];
-  readonly replace: ReadonlyMap<number, Entry>;
-  readonly append: readonly Entry[];
-}
-
-export interface KubeconfigEdit {
-  readonly lists: Readonly<Record<ListName, ListEdit>>;
-  /** Undefined: unchanged; empty: none. */
-  readonly currentContext?: string | undefined;
-}
 
 /**
  * Changes a kubeconfig. In block style, as kubectl and people write it, every other byte stays; in flow style (JSON) the rest keeps its values, order and

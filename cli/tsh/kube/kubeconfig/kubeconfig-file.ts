@@ -5,7 +5,8 @@ import { errorText, PlatformError } from "../../../../core/errors/platform-error
 import { editPrivateFile, readEdited } from "../../../edit-private-file.ts";
 import { withFileLock } from "../../../file-lock.ts";
 import type { CliIo } from "../../../io.ts";
-import { editKubeconfig, type KubeconfigEdit } from "./edit-kubeconfig.ts";
+import { editKubeconfig } from "./edit-kubeconfig.ts";
+import type { KubeconfigEdit } from "./kubeconfig-edit.ts";
 import { type Kubeconfig, parseKubeconfig } from "./parse-kubeconfig.ts";
 
 /** Time limit for the lock, ms: kubectl holds it for the time of one write. */

@@ -1,5 +1,5 @@
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import type { KubeconfigEdit, ListEdit } from "./edit-kubeconfig.ts";
+import type { KubeconfigEdit, ListEdit } from "./kubeconfig-edit.ts";
 import { type Entry, type Kubeconfig, type ListName, listNames } from "./parse-kubeconfig.ts";
 
 /*
@@ -34,6 +34,9 @@ export interface OwnContext {
   readonly kube: string;
   readonly namespace: string | undefined;
   readonly isSelected: boolean;
+  /** User and groups to be, as the login stated them. */
+  readonly as: string | undefined;
+  readonly asGroups: readonly string[];
 }
 
 /** The name of the entries for a Kubernetes cluster. */
@@ -42,12 +45,14 @@ export function entryName({ cluster, kube }: Pick<KubeContext, "cluster" | "kube
 }
 
 /** Those that tsh wrote. Pure. */
-export function ownContexts({ contexts, currentContext }: Kubeconfig): readonly OwnContext[] {
+export function ownContexts({ contexts, users, currentContext }: Kubeconfig): readonly OwnContext[] {
   return contexts.flatMap((entry) => {
     const own = markOf(entry, "contexts");
     if (own === undefined) return [];
     const { namespace } = inner(entry, "contexts");
     const context = String(entry.name);
+    const user = users.find((one) => isFor(one, "users", own));
+    const { as, "as-groups": groups } = user === undefined ? {} : inner(user, "users");
     return [
       {
         context,
@@ -55,6 +60,8 @@ export function ownContexts({ contexts, currentContext }: Kubeconfig): readonly 
         kube: own.kube,
         namespace: typeof namespace === "string" && namespace !== "" ? namespace : undefined,
         isSelected: context === currentContext,
+        as: typeof as === "string" ? as : undefined,
+        asGroups: Array.isArray(groups) ? groups.map(String) : [],
       },
     ];
   });

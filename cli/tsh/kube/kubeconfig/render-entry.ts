@@ -27,7 +27,7 @@ export function quote(node: Node): void {
   if (isScalar(node) && typeof node.value === "string" && renderScalar(node.value) !== node.value) node.type = "QUOTE_DOUBLE";
 }
 
-/** Words that are no text in YAML 1.1. */
+/** Words that YAML 1.1 reads as other values than text. */
 function isWord(text: string): boolean {
   return /^(y|yes|n|no|true|false|on|off|null|nan|inf)$/i.test(text);
 }

@@ -1,5 +1,5 @@
 import { Document, isMap, isSeq, Pair, type ParsedNode, visit, type YAMLSeq } from "yaml";
-import type { KubeconfigEdit } from "./edit-kubeconfig.ts";
+import type { KubeconfigEdit } from "./kubeconfig-edit.ts";
 import { listNames, type ParsedKubeconfig } from "./parse-kubeconfig.ts";
 import { quote } from "./render-entry.ts";
 

@@ -1,5 +1,5 @@
 import { isMap, isScalar, isSeq, type Pair, type ParsedNode, type YAMLMap } from "yaml";
-import type { KubeconfigEdit, ListEdit } from "./edit-kubeconfig.ts";
+import type { KubeconfigEdit, ListEdit } from "./kubeconfig-edit.ts";
 import { listNames, type ParsedKubeconfig } from "./parse-kubeconfig.ts";
 import { renderEntry, renderScalar } from "./render-entry.ts";
 

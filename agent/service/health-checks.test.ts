@@ -1,18 +1,16 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { silentLog } from "../../core/log/log.ts";
-import type { Database } from "./database.ts";
 import { HealthChecks, type HealthOptions } from "./health-checks.ts";
 
-const database = (name: string, uri = "127.0.0.1:1"): Database => ({
-  name,
-  protocol: "redis",
-  uri,
-  addresses: [{ host: "127.0.0.1", port: 1 }],
-  options: new Map(),
-  labels: {},
-  tls: { mode: "verify-full", caPem: [], trustsSystem: false },
-});
+interface One {
+  readonly name: string;
+  readonly uri: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+const database = (name: string, uri = "127.0.0.1:1"): One => ({ name, uri, labels: {} });
+const kind = { kind: "db", settings: ({ uri }: One) => uri } as const;
 
 let stop: AbortController;
 let reports: number;
@@ -30,8 +28,8 @@ beforeEach(() => {
 afterEach(() => stop.abort());
 
 /** Checks that go on without a pause; `faults` says which databases fail. */
-function start(options: Partial<HealthOptions> = {}): HealthChecks {
-  const check: HealthOptions["check"] = async ({ name }) => {
+function start(options: Partial<HealthOptions<One>> = {}): HealthChecks<One> {
+  const check: HealthOptions<One>["check"] = async ({ name }) => {
     checks.push(name);
     const fault = faults.get(name);
     if (fault !== undefined) throw new PlatformError("unavailable", fault);
@@ -41,7 +39,7 @@ function start(options: Partial<HealthOptions> = {}): HealthChecks {
   const onChange = (): void => {
     reports += 1;
   };
-  return new HealthChecks({ check, onChange, log, pauseMs: () => 1, collectMs: 1, ...options }, stop.signal);
+  return new HealthChecks({ ...kind, check, onChange, log, pauseMs: () => 1, collectMs: 1, ...options }, stop.signal);
 }
 
 test("the first check decides, one failure makes unhealthy, and changes alone are reported and logged", async () => {
@@ -67,7 +65,7 @@ test("the first check decides, one failure makes unhealthy, and changes alone ar
 test("at most eight checks run at a time, and many changes are one report", async () => {
   let [running, most] = [0, 0];
   const gate = Promise.withResolvers<void>();
-  const check: HealthOptions["check"] = async () => {
+  const check: HealthOptions<One>["check"] = async () => {
     running += 1;
     most = Math.max(most, running);
     await gate.promise;
@@ -131,7 +129,7 @@ test("a check that cannot decide changes nothing", async () => {
 test("the end of the service ends running checks, and no further one begins", async () => {
   const signals: AbortSignal[] = [];
   const ended = Promise.withResolvers<"answers">();
-  const check: HealthOptions["check"] = async (_database, signal) => {
+  const check: HealthOptions<One>["check"] = async (_database, signal) => {
     signals.push(signal);
     return await ended.promise;
   };

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { performServerHandshake } from "node:http2";
 import type { TLSSocket } from "node:tls";
-import { errorText, type PlatformError } from "../../../core/errors/platform-error.ts";
-import { kubeStatusBody, kubeStatusCode } from "../../../core/kubernetes/status.ts";
+import { errorText, type PlatformError } from "../errors/platform-error.ts";
+import { kubeStatusBody, kubeStatusCode } from "./status.ts";
 
 /** Time that a refused client has for its request and for reading the answer, ms. */
 const refusalMs = 10_000;

@@ -1,18 +1,26 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { errorText } from "../../core/errors/platform-error.ts";
+import { type ServedKind, serviceKinds } from "../../core/kinds/service-kinds.ts";
 import { createQueue } from "../../core/limits/queue.ts";
 import type { Log } from "../../core/log/log.ts";
 import { healthDetails } from "../../core/resources/offered.ts";
-import type { Database } from "./database.ts";
 import { type Health, nextHealth, unknownHealth } from "./health.ts";
 
-export interface HealthOptions {
+/** What a service offers, and checks. */
+interface Checkable {
+  readonly name: string;
+}
+
+export interface HealthOptions<One extends Checkable> {
+  readonly kind: ServedKind;
+  /** Settings that matter for a check: of one whose settings are the same, the health stays known. */
+  readonly settings: (one: One) => string;
   /** Resolves when the server answers, throws why it does not; it keeps its own time limit. Undefined: nothing can be said now. */
-  readonly check: (database: Database, signal: AbortSignal) => Promise<"answers" | undefined>;
-  /** Called some time after the health of any database has changed: for many changes together, once. */
+  readonly check: (one: One, signal: AbortSignal) => Promise<"answers" | undefined>;
+  /** Called some time after the health of any has changed: for many changes together, once. */
   readonly onChange: () => void;
   readonly log: Pick<Log, "info" | "warn">;
-  /** Time between two checks of one database, ms. */
+  /** Time between two checks of one, ms. */
   readonly pauseMs?: () => number;
   /** Shortest time between the last check and one that a session's failure asks for, ms. */
   readonly apartMs?: number;
@@ -38,15 +46,15 @@ interface Checked {
   wake: AbortController;
 }
 
-/** Checks databases one after the other, again and again, until the signal. */
-export class HealthChecks {
-  readonly #options: HealthOptions;
+/** Checks what a service offers, each again and again, until the signal. */
+export class HealthChecks<One extends Checkable> {
+  readonly #options: HealthOptions<One>;
   readonly #signal: AbortSignal;
   readonly #queue = createQueue({ atOnce: maxChecks, waiting: Number.POSITIVE_INFINITY });
   readonly #checked = new Map<string, Checked>();
   #collecting: NodeJS.Timeout | undefined;
 
-  constructor(options: HealthOptions, signal: AbortSignal) {
+  constructor(options: HealthOptions<One>, signal: AbortSignal) {
     this.#options = options;
     this.#signal = signal;
     signal.addEventListener("abort", () => this.#stop(), { once: true });
@@ -58,20 +66,20 @@ export class HealthChecks {
     this.#checked.clear();
   }
 
-  /** Checks these databases from now on. The health of one whose settings are the same stays known. */
-  follow(databases: readonly Database[]): void {
+  /** Checks these from now on. */
+  follow(offered: readonly One[]): void {
     if (this.#signal.aborted) return;
-    const settings = new Map(databases.map((one) => [one.name, settingsOf(one)]));
+    const settings = new Map(offered.map((one) => [one.name, this.#options.settings(one)]));
     for (const [name, { settings: before, stop }] of this.#checked) {
       if (settings.get(name) === before) continue;
       stop.abort();
       this.#checked.delete(name);
     }
-    for (const database of databases) {
-      if (this.#checked.has(database.name)) continue;
-      const checked = { settings: settingsOf(database), stop: new AbortController(), health: unknownHealth, wake: new AbortController() };
-      this.#checked.set(database.name, checked);
-      void this.#watch(database, checked);
+    for (const one of offered) {
+      if (this.#checked.has(one.name)) continue;
+      const checked = { settings: this.#options.settings(one), stop: new AbortController(), health: unknownHealth, wake: new AbortController() };
+      this.#checked.set(one.name, checked);
+      void this.#watch(one, checked);
     }
   }
 
@@ -86,11 +94,11 @@ export class HealthChecks {
     return healthDetails(this.#checked.get(name)?.health ?? unknownHealth);
   }
 
-  async #watch(database: Database, checked: Checked): Promise<void> {
+  async #watch(one: One, checked: Checked): Promise<void> {
     const { pauseMs = usualPauseMs, apartMs = usualApartMs } = this.#options;
     const { signal } = checked.stop;
     while (!signal.aborted) {
-      const isKnown = await this.#queue(() => this.#checkOnce(database, checked));
+      const isKnown = await this.#queue(() => this.#checkOnce(one, checked));
       checked.wake = new AbortController();
       const whole = isKnown ? pauseMs() : Math.min(pauseMs(), undecidedPauseMs);
       const least = Math.min(whole, apartMs);
@@ -100,26 +108,27 @@ export class HealthChecks {
   }
 
   /** Whether the check has decided. */
-  async #checkOnce(database: Database, checked: Checked): Promise<boolean> {
+  async #checkOnce(one: One, checked: Checked): Promise<boolean> {
     const { signal } = checked.stop;
     if (signal.aborted) return false;
     let fault: string | undefined;
     try {
-      if ((await this.#options.check(database, signal)) === undefined) return false;
+      if ((await this.#options.check(one, signal)) === undefined) return false;
     } catch (thrown) {
       fault = errorText(thrown);
     }
-    if (!signal.aborted) this.#take(database.name, checked, nextHealth(checked.health, fault));
+    if (!signal.aborted) this.#take(one.name, checked, nextHealth(checked.health, fault));
     return true;
   }
 
-  #take(db: string, checked: Checked, health: Health): void {
+  #take(name: string, checked: Checked, health: Health): void {
     const before = checked.health;
     checked.health = health;
     if (JSON.stringify(healthDetails(before)) === JSON.stringify(healthDetails(health))) return;
-    const { log, onChange, collectMs = 1_000 } = this.#options;
-    if (health.health === "unhealthy") log.warn("a database does not answer its health check", { db, error: health.healthError });
-    else if (before.health === "unhealthy") log.info("a database answers its health checks again", { db });
+    const { kind, log, onChange, collectMs = 1_000 } = this.#options;
+    const { noun } = serviceKinds[kind].served;
+    if (health.health === "unhealthy") log.warn(`a ${noun} does not answer its health check`, { [kind]: name, error: health.healthError });
+    else if (before.health === "unhealthy") log.info(`a ${noun} answers its health checks again`, { [kind]: name });
     this.#collecting ??= setTimeout(() => {
       this.#collecting = undefined;
       onChange();
@@ -131,11 +140,7 @@ async function nap(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal, ref: false }).catch(() => {});
 }
 
-/** Jitter keeps the checks of many databases and agents apart. */
+/** Jitter keeps the checks of many resources and agents apart. */
 function usualPauseMs(): number {
   return longestPauseMs * (0.8 + 0.2 * Math.random());
-}
-
-function settingsOf({ protocol, uri, tls }: Database): string {
-  return JSON.stringify([protocol, uri, tls]);
 }

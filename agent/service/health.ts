@@ -8,7 +8,7 @@ export interface Health extends HealthFacts {
 /** Before the first check. */
 export const unknownHealth: Health = { health: "unknown", healthError: "", successes: 0 };
 
-/** Successful checks after which an unhealthy database is healthy again. A single failed one makes it unhealthy. */
+/** Successful checks after which an unhealthy resource is healthy again. A single failed one makes it unhealthy. */
 const enoughSuccesses = 2;
 /** Longest error that is reported, characters. */
 const maxError = 200;
