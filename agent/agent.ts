@@ -66,7 +66,7 @@ export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: Abo
   log.info("agent starts", { version, node: config.nodename, at: formatHostPort(joinAddress(config)), sshCrypto: sshCryptoKind() });
   let agent: Agent;
   try {
-    agent = await openAgent(config, { ...deps, prepared: await prepareServices(config, log) }, signal);
+    agent = await openAgent(config, { ...deps, prepared: await prepareServices(config, deps) }, signal);
   } catch (thrown) {
     if (signal.aborted) return;
     throw thrown;

@@ -5,6 +5,7 @@ import type { Labels } from "../core/resources/metadata.ts";
 import type { HostPort } from "../core/transport/host-port.ts";
 import type { AppConfig } from "./app/app-service.ts";
 import type { DbConfig } from "./db/db-service.ts";
+import type { KubeConfig } from "./kube/kube-service.ts";
 import type { LabelCommand } from "./labels/host-labels.ts";
 import type { SshConfig } from "./ssh/ssh-service.ts";
 
@@ -22,6 +23,7 @@ export interface AgentConfig {
   readonly ssh?: SshConfig | undefined;
   readonly app?: AppConfig | undefined;
   readonly db?: DbConfig | undefined;
+  readonly kube?: KubeConfig | undefined;
 }
 
 /** Name of the host, for all its services. */
@@ -67,7 +69,7 @@ export interface LocalControl {
 
 /** The agent's part of a configuration. Throws `invalid`. */
 export function agentConfig(config: PlatformConfig, local?: LocalControl): AgentConfig {
-  const { platform, ssh_service: ssh, app_service: app, db_service: db } = config;
+  const { platform, ssh_service: ssh, app_service: app, db_service: db, kubernetes_service: kube } = config;
   const shared = {
     nodename: platform.nodename,
     dataDir: platform.data_dir,
@@ -75,6 +77,7 @@ export function agentConfig(config: PlatformConfig, local?: LocalControl): Agent
     ...(ssh.enabled && { ssh: sshConfig(config) }),
     ...(app.enabled && { app: appConfig(app) }),
     ...(db.enabled && { db: { databases: db.databases, matchers: db.resources.map(({ labels }) => labels) } }),
+    ...(kube.enabled && { kube: kubeConfig(kube) }),
   };
   const { joinMethod, token, caPins, proxy_server: proxyServer, auth_server: authServer } = platform;
   if (proxyServer !== undefined) return { ...shared, joinMethod, token, caPins, way: { kind: "proxy", proxyServer } };
@@ -94,6 +97,15 @@ export function agentConfig(config: PlatformConfig, local?: LocalControl): Agent
 
 function appConfig({ apps, debug_app: hasDumper, resources, target_policy: targetPolicy }: PlatformConfig["app_service"]): AppConfig {
   return { apps, hasDumper, matchers: resources.map(({ labels }) => labels), targetPolicy };
+}
+
+function kubeConfig({
+  kubeconfig_file: kubeconfigFile,
+  kube_cluster_name: podCluster,
+  labels,
+  resources,
+}: PlatformConfig["kubernetes_service"]): KubeConfig {
+  return { kubeconfigFile, podCluster, labels, matchers: resources.map((one) => one.labels) };
 }
 
 function sshConfig({ platform, ssh_service: ssh }: PlatformConfig): SshConfig {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { AuthClient } from "../core/api/auth-client.ts";
+import { sendRecordings } from "../core/api/send-recordings.ts";
 import { errorText } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import { openRecordings, type Recordings } from "../core/recording-spool/recordings.ts";
@@ -30,7 +31,7 @@ export async function openOutbox({ folder, clusterName, client, log }: OutboxOpt
   const recordings = await openRecordings({
     folder: join(folder, "recordings"),
     log,
-    send: async (call) => (await (await client()).uploadRecording(call)).size,
+    ...sendRecordings(client),
   });
   const events = { spool, log, send: async (lines: readonly string[]) => void (await (await client()).emitEvents({ eventsJson: [...lines] })) };
   return {

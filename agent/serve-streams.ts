@@ -14,7 +14,7 @@ import type { Outbox } from "./outbox.ts";
 import { openLeases, UserShares } from "./service/connection-limits.ts";
 import { LiveSessions, reportSessions } from "./service/live-sessions.ts";
 import { ResourceNews } from "./service/resource-news.ts";
-import type { OfferedSource, Serve, Service, ServiceDeps, Services } from "./service/service.ts";
+import type { OfferedSource, Serve, Service, ServiceDeps, Services, StreamLife } from "./service/service.ts";
 
 export interface ServingParts {
   readonly services: readonly Service[];
@@ -92,17 +92,29 @@ export function openStreams({ services, log }: { services: Services; log: Log },
   let stopping = false;
   /** Streams whose users have not logged in. */
   const waiting = new HalfOpen(Number.POSITIVE_INFINITY);
-  const serveRequest = async (channel: Duplex): Promise<void> => {
-    const body = await readFrame(channel, { maxLength: maxStreamMessage, timeoutMs: requestMs, what: "stream request", signal });
-    const request = decodeStreamRequest(body);
+  /** Throws `limit`, `unavailable`. */
+  const admit = (stream: Duplex, clientAddress: string): StreamLife => {
     if (stopping) throw new PlatformError("unavailable", "the agent on this host is stopping", { hint: "try again in a moment" });
     // Before the login only proxies know a stream's user, and each counts its own: so streams without a logged-in user are dropped first.
     if (open > maxStreams && !waiting.makeRoom())
       throw new PlatformError("limit", `the agent on this host already serves ${maxStreams} streams (the maximum)`);
+    waiting.enter(stream, ipOf(clientAddress));
+    const within = (inner: Duplex): StreamLife => {
+      open += 1;
+      inner.once("close", () => {
+        open -= 1;
+      });
+      return admit(inner, clientAddress);
+    };
+    return { signal, established: () => waiting.leave(stream), within };
+  };
+  const serveRequest = async (channel: Duplex): Promise<void> => {
+    const body = await readFrame(channel, { maxLength: maxStreamMessage, timeoutMs: requestMs, what: "stream request", signal });
+    const request = decodeStreamRequest(body);
     const serve = services[request.kind] as Serve | undefined;
+    const life = admit(channel, request.clientAddress);
     if (serve === undefined) throw new PlatformError("unsupported", `this host does not serve ${request.kind}`);
-    waiting.enter(channel, ipOf(request.clientAddress));
-    await serve(channel, request, { signal, established: () => waiting.leave(channel) });
+    await serve(channel, request, life);
   };
   const serve = async (channel: Duplex): Promise<void> => {
     channel.on("error", (error: Error) => log.debug("a stream broke", { error: errorText(error) }));

@@ -1,13 +1,14 @@
+import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { TLSSocket } from "node:tls";
+import type { Options } from "../cli/command.ts";
 import { memoryIo } from "../cli/memory-io.ts";
 import { loadProfile } from "../cli/profile/choose-profile.ts";
-import { openServed } from "../cli/tsh/served/open-served.ts";
+import type { Profile } from "../cli/profile/profile.ts";
+import { TunnelAgents } from "../cli/tsh/db/tunnel-agents.ts";
 import { logicalDatabase } from "./database-world.ts";
 
 /*
- * Many clients in one process, with tsh's own modules: sessions at a database that stay, each over a connection of its own, and new ones at a
- * steady pace. node database-sessions-load.ts TSH_HOME…, spoken to over the channel of child_process; the homes take turns.
+ * Many clients in one process, with tsh's own modules: sessions at a database that stay, and new ones at a steady pace. node database-sessions-load.ts TSH_HOME…, spoken to over the channel of child_process; the homes take turns.
  */
 
 type Database = "pg" | "cache";
@@ -24,18 +25,29 @@ export interface DatabaseTold {
 
 const profiles = await Promise.all(process.argv.slice(2).map((home) => loadProfile(home)));
 const io = memoryIo();
+const options = { text: () => undefined } as unknown as Options;
 /** Sessions that begin at the same time; time for an answer of the server, ms. */
 const [atOnce, answerMs] = [8, 20_000] as const;
-const held: TLSSocket[] = [];
+const held: Duplex[] = [];
 const failures: string[] = [];
 let turn = 0;
 
-async function connect(name: Database): Promise<TLSSocket> {
+/** As of a `tsh proxy db` for each home and database. */
+const tunnels = new Map<string, TunnelAgents>();
+
+function agentsOf(profile: Profile, name: Database): TunnelAgents {
+  const key = `${profile.facts.user} ${name}`;
+  const source = { current: async () => profile };
+  const made = tunnels.get(key) ?? new TunnelAgents({ io, options }, { database: { name }, source, user: "reader", name: "" });
+  tunnels.set(key, made);
+  return made;
+}
+
+async function connect(name: Database): Promise<Duplex> {
   turn += 1;
   const profile = profiles[turn % profiles.length];
   if (profile === undefined) throw new Error("no home was given");
-  const parameters = { user: "reader", name: "", host: "", at: "" };
-  const socket = await openServed(io, profile, { kind: "db", name, parameters });
+  const { stream: socket } = await agentsOf(profile, name).open(Buffer.alloc(0));
   if (name === "cache") await ask(socket, "*3\r\n$4\r\nAUTH\r\n$6\r\nreader\r\n$7\r\nhunter2\r\n", "+OK\r\n");
   else await ask(socket, message("", `\0\x03\0\0user\0reader\0database\0${logicalDatabase}\0\0`), ready);
   return socket;
@@ -52,7 +64,7 @@ function message(type: string, body: string): string {
 }
 
 /** Sends this and waits until the answer ends so. */
-async function ask(socket: TLSSocket, request: string, end: string): Promise<void> {
+async function ask(socket: Duplex, request: string, end: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let got = "";
   const onData = (chunk: Buffer): void => {
@@ -93,7 +105,7 @@ async function visit(): Promise<number> {
   const socket = await connect("pg");
   await ask(socket, message("Q", "select 1\0"), ready);
   const took = performance.now() - began;
-  socket.end(message("X", ""), "latin1").destroySoon();
+  socket.end(message("X", ""), "latin1", () => socket.destroy());
   return took;
 }
 

@@ -17,6 +17,8 @@ export interface CommandSpec {
   readonly longFormatOnly?: boolean;
   /** Options end at the first argument: the rest belongs to another command (`tsh ssh host ls -l`). */
   readonly passThrough?: boolean;
+  /** Options that are not known belong to the other command too, also before the first argument. */
+  readonly passUnknown?: boolean;
   /** Options may also follow the first argument, as ssh takes them after the host. */
   readonly optionsFollow?: boolean;
   readonly hidden?: boolean;

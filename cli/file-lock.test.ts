@@ -48,6 +48,15 @@ test("a lock of another machine is left alone until it is old", async () => {
   expect(await withFileLock(path, async () => 1)).toBe(1);
 });
 
+test("a lock without a name in it, as kubectl makes them, is left alone until it is old", async () => {
+  const path = join(folder, "four");
+  await writeFile(path, "", { mode: 0 });
+  await expect(withFileLock(path, async () => {}, 0)).rejects.toMatchObject({ code: "timeout" });
+  const old = new Date(Date.now() - 120_000);
+  await utimes(path, old, old);
+  expect(await withFileLock(path, async () => 1)).toBe(1);
+});
+
 test("without a folder it says so", async () => {
   await expect(withFileLock(join(folder, "none", "lock"), async () => {})).rejects.toMatchObject({ code: "invalid" });
 });

@@ -10,7 +10,7 @@ import { errorText, PlatformError } from "../core/errors/platform-error.ts";
 
 /** Delay between attempts, ms. */
 const tryMs = 50;
-/** A lock of another machine (the home folder may be shared) counts as left over after this, ms. */
+/** A lock of another machine (the home folder may be shared), or of another program, counts as left over after this, ms. */
 const foreignMs = 60_000;
 
 /** Runs work while no other process holds this lock. Throws `timeout` when it stays taken for `waitMs`, and what `work` throws. */
@@ -19,7 +19,9 @@ export async function withFileLock<T>(path: string, work: () => Promise<T>, wait
   while (!(await take(path))) {
     if (await isLeftOver(path)) await removeLeftOver(path);
     else if (Date.now() >= until) {
-      throw new PlatformError("timeout", `another tsh holds ${path}`, { hint: "wait for it to end; if none is running, remove that file" });
+      throw new PlatformError("timeout", `another program holds ${path}`, {
+        hint: "wait for it to end; if no tsh or kubectl is running, remove that file",
+      });
     } else await sleep(tryMs);
   }
   try {
@@ -50,7 +52,8 @@ async function take(path: string): Promise<boolean> {
 
 async function isLeftOver(path: string): Promise<boolean> {
   const text = await readFile(path, "utf8").catch(() => undefined);
-  if (text === undefined) return false;
+  // kubectl's locks cannot be read, and say nothing.
+  if (text === undefined) return await isOlder(path, foreignMs);
   const [, pid = "", host = ""] = /^(\d{1,10}) (.*)$/.exec(text) ?? [];
   if (host !== hostname()) return await isOlder(path, foreignMs);
   return !isAlive(Number(pid));

@@ -20,6 +20,12 @@ export const databaseFilterOptions: readonly OptionSpec[] = [
   { flags: "--query <expression>", text: 'only those for which it holds: labels["env"] == "prod" && status != "healthy"' },
 ];
 
+/** The same of commands that list Kubernetes clusters. */
+export const kubeFilterOptions: readonly OptionSpec[] = [
+  { flags: "--search <words>", text: "only clusters with all of these words in name or labels; separated by commas", multiple: true },
+  { flags: "--query <expression>", text: 'only those for which it holds: labels["env"] == "prod" && !hasPrefix(name, "eu-")' },
+];
+
 /** Arguments `key=value[,key=value…]` are labels, others are search words. Throws `invalid`. */
 export function hostFilter({ args, options }: Pick<Call, "args" | "options">): HostFilter {
   const labels = parseLabels(args.filter((arg) => arg.includes("=")).join(","));

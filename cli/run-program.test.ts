@@ -45,7 +45,7 @@ const refused: readonly (readonly [line: string, status: number, ...says: readon
   ["tctl users add bob --roles=access --logins=-x", 2, /spec\.traits\.logins\.0: a login has/],
   ["tctl users add bob --roles=access --ttl=72h", 2, /the maximum is 48h/],
   ["tctl users update bob", 2, /no change was given/],
-  ["tctl tokens add --type=kube", 2, /unknown role "kube"/, /node, app, db, proxy/],
+  ["tctl tokens add --type=desktop", 2, /unknown role "desktop"/, /node, app, db, kube, proxy/],
   ["tctl tokens add --type=node --uses=0", 2, /is not a number of hosts/],
   ["tctl tokens add --type=node --app-name=a --app-uri=http://a", 2, /go together, with --type=app/],
   ["tctl tokens add --type=app --app-name=a", 2, /go together, with --type=app/],

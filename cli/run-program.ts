@@ -71,6 +71,7 @@ function add(parent: Command, spec: CommandSpec, running: Running): void {
   for (const option of spec.options ?? []) command.addOption(toOption(option));
   if (spec.formats !== undefined) command.addOption(formatOption(spec));
   if (spec.passThrough === true) command.passThroughOptions();
+  if (spec.passUnknown === true) command.allowUnknownOption();
   if (spec.examples !== undefined) command.addHelpText("after", `\nExamples:\n${spec.examples.map((line) => `  ${line}`).join("\n")}`);
   for (const child of spec.commands ?? []) add(command, child, running);
   const run = spec.run;

@@ -37,6 +37,9 @@ export interface ProxyConfig {
   /** Present: a separate listener is wanted. */
   readonly sshListen?: HostPort | undefined;
   readonly tunnelListen?: HostPort | undefined;
+  /** Present: a separate listener for clients of Kubernetes is wanted, beside the web port. */
+  readonly kubeListen?: HostPort | undefined;
+  readonly kubePublicAddr?: HostPort | undefined;
   /** Ports of databases; an omitted one is closed. */
   readonly databases?: { readonly [Protocol in DbProtocol]?: DatabasePort } | undefined;
   /** Version in the greeting of MySQL's port. */
@@ -101,6 +104,8 @@ function proxyConfig({ platform, auth_service: auth, proxy_service: proxy }: Pla
     webListen: proxy.web_listen_addr,
     sshListen: proxy.listen_addr ?? own(ports.proxySsh),
     tunnelListen: proxy.tunnel_listen_addr ?? own(ports.tunnel),
+    kubeListen: proxy.kube_listen_addr,
+    kubePublicAddr: proxy.kube_public_addr,
     databases: {
       postgres: { listen: proxy.postgres_listen_addr, publicAddr: proxy.postgres_public_addr },
       mysql: { listen: proxy.mysql_listen_addr, publicAddr: proxy.mysql_public_addr },

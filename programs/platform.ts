@@ -17,7 +17,7 @@ const services: Services = {
   agent: async (config, deps, signal) => await (await loadAgent()).agentService(config, deps, signal),
   check: async (config, inUse) => [
     ...(config.auth_service.enabled || config.proxy_service.enabled ? await (await loadControl()).checkService(config, inUse) : []),
-    ...(agentServices(config).length > 0 ? await (await loadAgent()).checkService(config) : []),
+    ...(agentServices(config).length > 0 ? await (await loadAgent()).checkService(config, process.env) : []),
   ],
   checkDatabases: async (config, authorities) => await (await loadAgent()).checkDatabases(config, authorities),
   sshCrypto: async (config) => (await (agentServices(config).length > 0 ? loadAgent() : loadControl())).sshCrypto(),

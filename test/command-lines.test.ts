@@ -125,7 +125,7 @@ describe("command lines against an auth service", () => {
     expect(secrets).toMatchObject({
       status: 0,
       out: (await tctl("get", "user/bob")).out,
-      err: expect.stringContaining("No resource contains a secret"),
+      err: expect.stringContaining("Resources of this kind contain no secret"),
     });
     expect(await tctl("get", "github/github", "--with-secrets")).toMatchObject({
       out: "",

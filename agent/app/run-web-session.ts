@@ -5,15 +5,16 @@ import type { RecordingMode } from "../../core/resources/recording.ts";
 import { ipOf } from "../../core/transport/host-port.ts";
 import { encodeStreamReply } from "../../core/transport/stream-request.ts";
 import type { Access } from "../access/access-source.ts";
+import { serveHttp } from "../http/serve-http.ts";
 import type { ConnectionLease } from "../service/connection-limits.ts";
 import { holdToRules } from "../service/hold-to-rules.ts";
 import type { AppDeps } from "./app-deps.ts";
 import { Assertion } from "./http/assertion.ts";
 import { dumperRoad } from "./http/dumper-road.ts";
 import type { HttpSession } from "./http/http-session.ts";
-import { serveHttp } from "./http/serve-http.ts";
 import { Upstream } from "./http/upstream.ts";
 import { upstreamRoad } from "./http/upstream-road.ts";
+import { webHandlers } from "./http/web-handlers.ts";
 import type { OfferedApp } from "./offered-app.ts";
 
 export interface WebSession {
@@ -55,7 +56,7 @@ export async function runWebSession(session: WebSession, deps: AppDeps, signal: 
     if (ended.aborted) end();
     else ended.addEventListener("abort", end, { once: true });
     tls.write(encodeStreamReply({ ok: true }));
-    await serveHttp(tls, { ...httpSession(session, deps), upstream, visit, touch: held.touch, signal: ended });
+    await serveHttp(tls, webHandlers({ ...httpSession(session, deps), upstream, visit, touch: held.touch, signal: ended }));
     held.stop();
     visit.leave({ received: tls.bytesRead, transmitted: tls.bytesWritten, reason });
   } finally {

@@ -214,3 +214,21 @@ test("events with patience go together, and with one that has none", async () =>
   await spool.close();
   await last;
 });
+
+test("events with patience leave a quarter of the spool to others, and wait until a batch has left", async () => {
+  const spool = await open(100_000);
+  let stored = 0;
+  const masses = Array.from({ length: 400 }, async () => {
+    await spool.record(refusal("x".repeat(400)), 1);
+    stored += 1;
+  });
+  await expect.poll(async () => (await readdir(folder)).length).toBeGreaterThan(0);
+  await spool.record(refusal("somebody logs in"));
+  while (stored < masses.length) {
+    const batch = await spool.next();
+    if (batch !== undefined) await spool.remove(batch);
+    else await new Promise(setImmediate);
+  }
+  await Promise.all(masses);
+  await spool.close();
+});

@@ -13,7 +13,8 @@ import { freeSegments, type Segment, type Writer } from "./spool-segments.ts";
 export interface Spool {
   /**
    * Resolves once the event is on disk. Throws `limit` when the spool is full: an action that cannot be recorded must not happen. `patienceMs`: time
-   * for which the event may wait for others to be written with it.
+   * for which the event may wait for others to be written with it. Such events come in masses: they have three quarters of the spool, and wait for room
+   * there, for half a minute at most, so that a busy database goes at the pace of the auth service, and leaves room for others.
    */
   record(facts: AuditFacts, patienceMs?: number): Promise<void>;
   /** Whether a batch waits that no event can join any more. */
@@ -43,6 +44,10 @@ export interface SpoolOptions {
   /** Maximum bytes on disk; default 64 MiB. */
   readonly maxBytes?: number;
 }
+
+/** The part of the spool that events with patience may fill, and the time that they wait for it, ms. */
+const patientShare = 0.75;
+const roomMs = 30_000;
 
 interface Waiting {
   readonly line: string;
@@ -77,6 +82,8 @@ class FileSpool implements Spool {
   /** Runs while only events with patience wait. */
   #patience: NodeJS.Timeout | undefined;
   #isFull = false;
+  /** Settles when a batch has left. */
+  #freed: PromiseWithResolvers<void> | undefined;
   #make: typeof makeAuditEvent | undefined;
 
   constructor(options: SpoolOptions, own: Writer) {
@@ -89,6 +96,12 @@ class FileSpool implements Spool {
     const { clusterName, now = () => new Date(), maxBytes = 64 * 1024 * 1024, log } = this.#options;
     // Loaded at the first event: its schemas take megabytes that an idle agent can save.
     this.#make ??= (await import("../../core/audit/audit-event.ts")).makeAuditEvent;
+    const until = performance.now() + roomMs;
+    // Many wait, and each that goes on takes room from the others.
+    while (patienceMs > 0 && this.#bytes >= maxBytes * patientShare) {
+      if (performance.now() >= until) throw fullError();
+      await this.#batchLeft(until - performance.now());
+    }
     const line = `${JSON.stringify(this.#make(facts, { clusterName, now: now(), uid: randomUUID() }))}\n`;
     const full = this.#bytes + line.length > maxBytes;
     if (full !== this.#isFull) {
@@ -96,7 +109,7 @@ class FileSpool implements Spool {
       if (full) log.error("the audit spool is full: sessions are refused until the auth service accepts events", { bytes: this.#bytes });
       else log.info("the audit spool has room again");
     }
-    if (full) throw new PlatformError("limit", "this host cannot record sessions right now: too many audit events are waiting for the auth service");
+    if (full) throw fullError();
     this.#bytes += Buffer.byteLength(line);
     await new Promise<void>((done, failed) => {
       this.#waiting.push({ line, done, failed });
@@ -104,6 +117,20 @@ class FileSpool implements Spool {
       else this.#patience ??= setTimeout(() => this.#write(), patienceMs);
     });
     this.onRecorded();
+  }
+
+  readonly #wake = (): void => {
+    const freed = this.#freed;
+    this.#freed = undefined;
+    freed?.resolve();
+  };
+
+  /** Waits until a batch has left, or for as long. */
+  async #batchLeft(limitMs: number): Promise<void> {
+    this.#freed ??= Promise.withResolvers();
+    const timer = setTimeout(this.#wake, limitMs);
+    await this.#freed.promise;
+    clearTimeout(timer);
   }
 
   get hasWhole(): boolean {
@@ -137,6 +164,7 @@ class FileSpool implements Spool {
     if (position >= 0) this.#closed.splice(position, 1);
     this.#adopted.delete(name);
     this.#bytes = Math.max(0, this.#bytes - bytes);
+    this.#wake();
   }
 
   async adopt(): Promise<boolean> {
@@ -200,6 +228,10 @@ class FileSpool implements Spool {
       await this.#segments.close().catch(() => {});
     }
   }
+}
+
+function fullError(): PlatformError {
+  return new PlatformError("limit", "this host cannot record sessions right now: too many audit events are waiting for the auth service");
 }
 
 /** A crash can tear the last line only, and no action that waited for it has happened: it is dropped. Exported for tests. */

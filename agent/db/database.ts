@@ -66,6 +66,8 @@ export interface DbDeps extends ServiceDeps {
   readonly serverCredentials: (ask: ServerCredentialsAsk) => Promise<ServerCredentials>;
   /** Called when a session could not connect to the database of this name: it is checked at once. */
   readonly onUnreached?: (name: string) => void;
+  /** Whether this agent's checks do not reach the database of this name. */
+  readonly isUnhealthy?: (name: string) => boolean;
 }
 
 export interface ServerCredentialsAsk {

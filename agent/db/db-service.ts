@@ -48,7 +48,9 @@ export async function prepareDatabases({ databases, matchers }: DbConfig): Promi
           db: async (stream, request, life) => {
             const { serveDb } = await import("./serve-db.ts");
             const onUnreached = (name: string): void => health.suspect(name);
-            await serveDb(stream, request, { ...deps, findDatabase: offered.find, serverCredentials, holdAccount, onUnreached }, life);
+            const isUnhealthy = (name: string): boolean => health.details(name).health === "unhealthy";
+            const more = { findDatabase: offered.find, serverCredentials, holdAccount, onUnreached, isUnhealthy };
+            await serveDb(stream, request, { ...deps, ...more }, life);
           },
           cancel: async (stream, request) => {
             const { serveCancelStream } = await import("./postgres/cancel-stream.ts");

@@ -1,10 +1,10 @@
 import { bundlesOf, exportedKeys } from "../../core/api/trusted-keys.ts";
 import { errorText } from "../../core/errors/platform-error.ts";
 import { authorityExports } from "../../core/kinds/authority-kinds.ts";
+import { HealthChecks } from "../service/health-checks.ts";
 import type { OfferedResources } from "../service/offered-resources.ts";
 import type { ServiceDeps } from "../service/service.ts";
 import type { Database } from "./database.ts";
-import { HealthChecks } from "./health-checks.ts";
 
 /** Age at which the authorities of servers are asked for again, ms: during a rotation there is another one. */
 const maxAgeMs = 20_000;
@@ -16,7 +16,7 @@ export function checkHealth(
   offered: Pick<OfferedResources<Database>, "all" | "onChange" | "announce">,
   { auth, log }: Pick<ServiceDeps, "auth" | "log">,
   signal: AbortSignal,
-): HealthChecks {
+): HealthChecks<Database> {
   const authorities = new ServerAuthorities({ auth, log });
   const check = async (database: Database, stop: AbortSignal): Promise<"answers" | undefined> => {
     const known = await authorities.get();
@@ -25,10 +25,14 @@ export function checkHealth(
     await checkServer(database, { authorities: known ?? [], signal: stop });
     return "answers";
   };
-  const health = new HealthChecks({ check, onChange: () => offered.announce(), log }, signal);
+  const health = new HealthChecks<Database>({ kind: "db", settings, check, onChange: () => offered.announce(), log }, signal);
   offered.onChange(() => health.follow(offered.all()));
   health.follow(offered.all());
   return health;
+}
+
+function settings({ protocol, uri, tls }: Database): string {
+  return JSON.stringify([protocol, uri, tls]);
 }
 
 const serverAuthority = authorityExports.find(({ type }) => type === "db");

@@ -18,10 +18,12 @@ export interface Traveller {
   readonly credentials: ServerCredentials;
   /** A connection for the session, to one of the database's servers. */
   readonly dial: (address: DbAddress) => Promise<Socket>;
+  /** Resolves once the session has begun: until then nothing goes to a server beyond its TLS. Left out: it has. */
+  readonly begun?: Promise<void>;
 }
 
 /** The road to a database's server as one account. */
-export function serverRoad(database: Database, { user, credentials, dial: dialOne }: Traveller, signal: AbortSignal): ServerAccess {
+export function serverRoad(database: Database, { user, credentials, dial: dialOne, begun }: Traveller, signal: AbortSignal): ServerAccess {
   const [first] = database.addresses;
   /** The host that each connection leads to, which the server's certificate has to name. */
   const hosts = new WeakMap<Socket, string>();
@@ -34,7 +36,14 @@ export function serverRoad(database: Database, { user, credentials, dial: dialOn
     },
     secure: async (socket, { alpn = [] } = {}) => {
       const host = hosts.get(socket) ?? first.host;
-      return await secureServer(database, { socket, alpn, host, credentials, signal });
+      const secure = await secureServer(database, { socket, alpn, host, credentials, signal });
+      try {
+        await begun;
+        return secure;
+      } catch (thrown) {
+        secure.destroy();
+        throw thrown;
+      }
     },
   };
 }
@@ -57,6 +66,12 @@ export function serverTls(
   return { servername: tls.serverName ?? host, ca: [...authorities, ...tls.caPem, ...(tls.trustsSystem ? trustedRoots() : [])] };
 }
 
+/**
+ * PostgreSQL before 18 knows P-256 alone: with a share of OpenSSL's first choice alone it asks for another one, and each login takes a round trip more. A
+ * server that wants the post-quantum one asks for that.
+ */
+const groups = "*P-256:*X25519:X25519MLKEM768:P-384:P-521";
+
 interface Handshake {
   readonly socket: Socket;
   readonly alpn: readonly string[];
@@ -69,7 +84,7 @@ async function secureServer(database: Database, { socket, alpn, host, credential
   const { tls, name } = database;
   const { certificate, privateKey, authorities } = credentials;
   using attempt = new Attempt({ timeoutMs: handshakeMs, signal });
-  const options = { ...serverTls(database, host, authorities), alpn, certificate, privateKey, insecure: tls.mode !== "verify-full" };
+  const options = { ...serverTls(database, host, authorities), alpn, certificate, privateKey, insecure: tls.mode !== "verify-full", groups };
   const peer = `the server of database ${name}`;
   const hint = "check the server's certificate (tctl auth sign --format=db) and the database's tls settings";
   const secure = await startTls(socket, options, { attempt, peer, hint }).catch((cause: unknown) => {

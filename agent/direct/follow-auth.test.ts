@@ -24,7 +24,7 @@ function stage(watch: Watch) {
     reportNode: async ({ connected = false, ending = "", directAddresses = [] }) => {
       if (facts.refuse !== undefined) throw facts.refuse;
       seen.reports.push({ connected, ending, addresses: directAddresses });
-      return { $typeName: "platform.auth.v1.ReportNodeResponse", sharesName: false, refusedServices: [] };
+      return { $typeName: "platform.auth.v1.ReportNodeResponse", sharesName: false, refusedServices: [], offerLimits: [] };
     },
   };
   const follow = new FollowAuth({

@@ -39,23 +39,36 @@ const contexts = new WeakMap<HostCredentials, SecureContext>();
  * into something else. Throws PlatformError, `denied` when the two requests differ; the client has then been refused in words.
  */
 export async function acceptUser({ stream, request, credentials, signal }: UserStream): Promise<AcceptedUser> {
+  const tls = await acceptTls({ stream, credentials }, alpn.service);
+  const proof = await acceptRequest(tls, request, signal);
+  return { tls, certificate: peerCertificate(tls), proof };
+}
+
+/** The user's TLS alone; `protocols`: of `alpn`, answered with the first one that the client offers. Throws `unavailable`, `timeout`. */
+export async function acceptTls(
+  { stream, credentials }: Pick<UserStream, "stream" | "credentials">,
+  protocols: string | readonly string[],
+): Promise<TLSSocket> {
   const context = contexts.get(credentials) ?? hostContext(credentials);
   contexts.set(credentials, context);
-  const tls = await terminateTls(stream, { context, alpn: alpn.service, requestCertificate: true, timeoutMs: handshakeMs });
+  return await terminateTls(stream, { context, alpn: protocols, requestCertificate: true, timeoutMs: handshakeMs });
+}
+
+/** The user's own request on a stream inside that TLS. The result is the proof, empty for a kind that needs none. Throws as `acceptUser` does. */
+export async function acceptRequest(stream: Duplex, request: StreamRequest, signal: AbortSignal): Promise<Buffer> {
   try {
-    const proof = await readOwn(tls, request, signal);
-    return { tls, certificate: peerCertificate(tls), proof };
+    return await readOwn(stream, request, signal);
   } catch (thrown) {
-    if (signal.aborted) tls.destroy();
-    else await refuseUser(tls, toPlatformError(thrown));
+    if (signal.aborted) stream.destroy();
+    else await refuseUser(stream, toPlatformError(thrown));
     throw thrown;
   }
 }
 
 /** Reads what the client says itself: for a database the proof, whose bytes are returned, and the request. */
-async function readOwn(tls: TLSSocket, request: StreamRequest, signal: AbortSignal): Promise<Buffer> {
+async function readOwn(stream: Duplex, request: StreamRequest, signal: AbortSignal): Promise<Buffer> {
   const read = async (what: string): Promise<Buffer> =>
-    await readFrame(tls, { maxLength: maxStreamMessage, timeoutMs: handshakeMs, what: `${what} of the client`, signal });
+    await readFrame(stream, { maxLength: maxStreamMessage, timeoutMs: handshakeMs, what: `${what} of the client`, signal });
   const proof = request.kind === "db" ? await read("proof") : Buffer.alloc(0);
   if (request.kind === "db") decodeSessionProof(proof);
   const own = decodeStreamRequest(await read("request"));
@@ -86,12 +99,12 @@ export function tlsUser({ certificate, access, cluster, hostname, now, mayBeRela
 const lingerMs = 5_000;
 
 /** Tells the client inside its own TLS why it is refused, and waits until it has read it. */
-export async function refuseUser(tls: TLSSocket, error: PlatformError): Promise<void> {
-  if (tls.destroyed) return;
+export async function refuseUser(stream: Duplex, error: PlatformError): Promise<void> {
+  if (stream.destroyed) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, lingerMs);
-  tls.on("error", () => {}).once("close", resolve);
-  tls.resume().end(encodeStreamReply({ ok: false, error }));
+  stream.on("error", () => {}).once("close", resolve);
+  stream.resume().end(encodeStreamReply({ ok: false, error }));
   await promise;
   clearTimeout(timer);
 }

@@ -38,6 +38,11 @@ export interface StreamLife {
   readonly signal: AbortSignal;
   /** Called once its user has logged in: when this host is at its limit, streams without a logged-in user are dropped for others. */
   readonly established: () => void;
+  /**
+   * Takes a stream that comes inside this one: it counts as one that a proxy has opened, until it closes. Throws `limit`, and `unavailable` while the agent
+   * is stopping. Left out: there are none.
+   */
+  readonly within?: (stream: Duplex) => StreamLife;
 }
 
 /** Resources that a service currently offers. */
@@ -54,7 +59,7 @@ export interface ServiceDeps {
   readonly credentials: () => HostCredentials;
   readonly access: AccessSource;
   readonly audit: Pick<Spool, "record">;
-  readonly recordings: Pick<Recordings, "begin" | "sendNow">;
+  readonly recordings: Pick<Recordings, "begin" | "keep" | "sendNow">;
   /** Sessions that run in this process. */
   readonly live: LiveSessions;
   readonly node: { readonly name: string; readonly labels: Labels };

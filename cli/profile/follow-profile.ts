@@ -43,7 +43,8 @@ async function pathsOf({ io, options }: Pick<Call, "io" | "options">, { facts }:
   const home = tshHome(io.env);
   // The login may be at another proxy of the cluster than the one in use.
   const { proxy } = await loadFacts(home, facts.proxy);
-  return [join(profilePaths(home, proxy).folder, "profile.json"), join(certificatesFolder(home, proxy), "db")];
+  const certificates = certificatesFolder(home, proxy);
+  return [join(profilePaths(home, proxy).folder, "profile.json"), join(certificates, "db"), join(certificates, "kube")];
 }
 
 async function readAgain(call: Pick<Call, "io" | "options">, { facts }: Profile): Promise<Profile> {

@@ -6,7 +6,7 @@ import { fromX509Certificate } from "../../core/identity/x509-identity.ts";
 import type { Profile, TlsCredentials } from "./profile.ts";
 
 /*
- * certs/<kind>/<name>.key and .crt, of a database also .pem with both, as some clients want it: certificates for one resource each. A name is
+ * certs/<kind>/<name>.key and .crt, of databases and Kubernetes clusters also .pem with both, as some programs want it: certificates for one resource each. A name is
  * percent-encoded, capital letters too, because some file systems do not tell them from small ones.
  */
 
@@ -20,6 +20,8 @@ export interface ResourceCertificate extends TlsCredentials {
 /** Maximum number of them in a profile. */
 const maxCertificates = 1_000;
 const endings = { key: ".key", certificate: ".crt", both: ".pem" } as const;
+/** Kinds of which some programs want both in one file. */
+const withBoth: readonly string[] = ["db", "kube"];
 const kindPattern = /^[a-z][a-z_]{0,31}$/;
 /** Longest file name, bytes. */
 const maxFileName = 255;
@@ -55,7 +57,7 @@ export function certificateFiles(certificates: readonly ResourceCertificate[]): 
     return [
       [`${file}${endings.key}`, privateKey],
       [`${file}${endings.certificate}`, certificate],
-      ...(kind === "db" ? [[`${file}${endings.both}`, both] as const] : []),
+      ...(withBoth.includes(kind) ? [[`${file}${endings.both}`, both] as const] : []),
     ];
   });
 }

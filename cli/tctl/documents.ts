@@ -47,13 +47,17 @@ export function parseReference(text: string): { readonly kind: ResourceKind; rea
 }
 
 /** Documents of one kind from the service, sorted by name. */
-export async function listDocuments<T extends Resource>(client: AuthClient, kind: T["kind"]): Promise<readonly T[]> {
-  const { resources } = await client.listResources({ kind });
+export async function listDocuments<T extends Resource>(client: AuthClient, kind: T["kind"], withSecrets = false): Promise<readonly T[]> {
+  const { resources } = await client.listResources({ kind, withSecrets });
   const documents = resources.map(({ json }) => readResource<T>(json));
   return documents.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }
 
-export async function getDocument<T extends Resource>(client: AuthClient, kind: T["kind"], name: string): Promise<T> {
-  const { json } = await client.getResource({ kind, name });
+export async function getDocument<T extends Resource>(
+  client: AuthClient,
+  kind: T["kind"],
+  wanted: { readonly name: string; readonly withSecrets?: boolean },
+): Promise<T> {
+  const { json } = await client.getResource({ kind, ...wanted });
   return readResource<T>(json);
 }

@@ -36,8 +36,8 @@ test.for(["node", "App", "Proxy", "auth"])("--services=%s is one", (name) => {
 });
 
 test.for([
-  ["kube", /^services are node, app, db, proxy, auth$/],
-  ["ssh", /^services are node, app, db, proxy, auth$/],
+  ["desktop", /^services are node, app, db, kube, proxy, auth$/],
+  ["ssh", /^services are node, app, db, kube, proxy, auth$/],
   ["nodes", /^did you mean node\? services are/],
 ] as const)("--services=%s is refused with the list", ([name, hint]) => {
   expect(() => parseService(name)).toThrow(expect.objectContaining({ code: "invalid", hint: expect.stringMatching(hint) }));

@@ -22,15 +22,17 @@ import { afterRemoval, usersTable } from "./users.ts";
 
 /** `tctl get <kind>[/name]`: all of a kind as a list, one as a document. */
 export async function getResources(call: Call): Promise<Result> {
-  const result = await readResources(call);
-  return call.options.flag("withSecrets") ? { ...result, notes: [...(result.notes ?? []), noSecrets] } : result;
+  const { kind, name } = parseReference(call.args[0] ?? "");
+  const result = await readResources(call, { kind, name });
+  const spec: ResourceSpec = resourceSpecs[kind];
+  const hasNone = call.options.flag("withSecrets") && spec.plain?.secret === undefined;
+  return hasNone ? { ...result, notes: [...(result.notes ?? []), noSecrets] } : result;
 }
 
-/** Connectors will have secrets; until then --with-secrets has no effect, and a note says so. */
-const noSecrets = "No resource contains a secret to print: join tokens, passwords and one-time codes are not stored in resources.";
+const noSecrets = "Resources of this kind contain no secret to print: join tokens, passwords and one-time codes are not stored in resources.";
 
-async function readResources(call: Call): Promise<Result> {
-  const { kind, name } = parseReference(call.args[0] ?? "");
+async function readResources(call: Call, { kind, name }: ReturnType<typeof parseReference>): Promise<Result> {
+  const withSecrets = call.options.flag("withSecrets");
   const filter = hostFilter({ args: [], options: call.options });
   const isFiltered = filter.search.length > 0 || filter.query !== "";
   if (isFiltered && (kind !== "node" || name !== undefined)) {
@@ -38,10 +40,10 @@ async function readResources(call: Call): Promise<Result> {
   }
   return await withAdmin(call, async ({ client }) => {
     if (name !== undefined) {
-      const document = await getDocument<Resource>(client, kind, name);
+      const document = await getDocument<Resource>(client, kind, { name, withSecrets });
       return { data: document, text: resourcesTable(kind, [document]), names: [document.metadata.name] };
     }
-    const documents = kind === "node" ? await listHosts(client, filter) : await listDocuments<Resource>(client, kind);
+    const documents = kind === "node" ? await listHosts(client, filter) : await listDocuments<Resource>(client, kind, withSecrets);
     const yaml = call.options.text("format") === "yaml";
     const names = documents.map(({ metadata }) => metadata.name);
     return { data: documents, text: resourcesTable(kind, documents), names, ...(yaml && { many: true }) };

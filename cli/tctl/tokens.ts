@@ -1,9 +1,11 @@
 import { readFile } from "node:fs/promises";
+import { writeOfferLimits } from "../../core/api/offer-limits.ts";
 import { configSnippet, type JoinFacts, joinLines } from "../../core/config/join-text.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { isServedKind, type ServedKind, servedKinds } from "../../core/kinds/service-kinds.ts";
 import { appNameText, appUriText } from "../../core/resources/app.ts";
 import { formatDuration, parseDuration } from "../../core/resources/duration.ts";
-import { type Token, tokenRoles } from "../../core/resources/token.ts";
+import { type OfferLimits, type Token, tokenRoles } from "../../core/resources/token.ts";
 import { askSecrets } from "../ask.ts";
 import { readResource } from "../auth-lists.ts";
 import type { Call } from "../command.ts";
@@ -21,10 +23,11 @@ export async function addToken(call: Call): Promise<Result> {
   const ttlSeconds = ttl === undefined ? 0 : parseDuration(ttl);
   const uses = countOption(options.text("uses"));
   const app = appOption(roles, options.text("appName"), options.text("appUri"));
+  const resources = [...writeOfferLimits(readResourcesOption(options.list("resources")))];
   const given = options.text("value");
   const secret = given === undefined ? "" : await readSecretOption(call.io, given, "--value");
   return await withAdmin(call, async ({ client, proxyAddress }) => {
-    const made = await client.createToken({ roles, ttlSeconds, uses, secret });
+    const made = await client.createToken({ roles, ttlSeconds, uses, secret, resources });
     const { caPins, proxyPublicAddrs } = await client.getCluster({});
     const token = readResource<Token>(made.token?.json ?? "");
     const facts = { secret: made.secret, caPins, proxyAddress: proxyAddress ?? proxyPublicAddrs[0] ?? "<proxy host:port>", roles, app };
@@ -57,6 +60,22 @@ function countOption(text: string | undefined): number {
   });
 }
 
+/** The values of `--resources`: `kube/prod`, `db/orders-*`. Throws `invalid`. */
+function readResourcesOption(values: readonly string[]): OfferLimits {
+  const limits: { [Kind in ServedKind]?: string[] } = {};
+  for (const value of values) {
+    const [kind = "", ...rest] = value.split("/");
+    const name = rest.join("/");
+    if (!isServedKind(kind) || name === "") {
+      throw new PlatformError("invalid", `--resources: ${JSON.stringify(value)} is not a kind and a name`, {
+        hint: `for example: --resources=kube/prod,db/orders-*; kinds: ${servedKinds.join(", ")}`,
+      });
+    }
+    limits[kind] = [...(limits[kind] ?? []), name];
+  }
+  return limits;
+}
+
 /** The application of `--app-name` and `--app-uri`. Throws `invalid`. */
 function appOption(roles: readonly string[], name: string | undefined, uri: string | undefined): JoinFacts["app"] {
   if (name === undefined && uri === undefined) return undefined;
@@ -83,7 +102,8 @@ export function tokensTable(tokens: readonly Token[], now: Date): string {
   const rows = tokens.map(({ metadata, spec }) => {
     const left = metadata.expires === undefined ? 0 : (new Date(metadata.expires).getTime() - now.getTime()) / 1000;
     const expiry = metadata.expires === undefined ? "never" : `${metadata.expires} (${left > 0 ? `in ${formatDuration(left)}` : "expired"})`;
-    return [metadata.name, spec.roles.join(","), spec.uses_left === undefined ? "any number" : String(spec.uses_left), expiry];
+    const limits = Object.entries(spec.resources ?? {}).flatMap(([kind, names]) => names.map((name) => `${kind}/${name}`));
+    return [metadata.name, [...spec.roles, ...limits].join(","), spec.uses_left === undefined ? "any number" : String(spec.uses_left), expiry];
   });
   return renderTable(["Token", "Type", "Uses Left", "Expiry Time (UTC)"], rows);
 }

@@ -79,7 +79,7 @@ export async function updateUser(call: Call): Promise<Result> {
     throw new PlatformError("invalid", "no change was given", { hint: "give --set-roles=<role,…>, --set-logins=<login,…> or --set-db-…" });
   }
   return await withAdmin(call, async ({ client }) => {
-    const { status: _status, ...before } = await getDocument<User>(client, "user", name);
+    const { status: _status, ...before } = await getDocument<User>(client, "user", { name });
     const traits = Object.keys(stated).length === 0 ? before.spec.traits : { ...before.spec.traits, ...stated };
     const spec = { roles: roles === undefined ? before.spec.roles : options.list("setRoles"), ...(traits && { traits }) };
     const user = checked(userSchema, `user ${JSON.stringify(name)}`, { ...before, spec });

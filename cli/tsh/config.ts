@@ -1,10 +1,8 @@
-import { accessSync, constants } from "node:fs";
-import { delimiter, isAbsolute, join, resolve } from "node:path";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { formatHostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
-import type { CliIo } from "../io.ts";
 import type { Result } from "../output.ts";
+import { ownCommand } from "../own-command.ts";
 import { loadFacts, proxyOption } from "../profile/choose-profile.ts";
 import { type ProfileFacts, requireValid } from "../profile/profile.ts";
 import { type ProfilePaths, profilePaths, tshHome } from "../profile/profile-folder.ts";
@@ -64,34 +62,4 @@ function refuseLineBreak(word: string): void {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this matches
   if (!/[\u0000-\u001f]/.test(word)) return;
   throw new PlatformError("invalid", `${JSON.stringify(word)} cannot be written into an ssh configuration`, { hint: "set TSH_HOME to a plain path" });
-}
-
-/**
- * Words that start `name` (tsh, tctl) again from any folder. The executable decides by the name it is called by, so the link itself
- * is wanted and not its target: argv[0] as typed, looked up in PATH when it holds no slash.
- */
-function ownCommand(name: string, io: CliIo): readonly string[] {
-  if (io.program !== undefined) return io.program;
-  const typed = process.argv0;
-  const called = typed.includes("/") ? resolve(typed) : inPath(typed, io.env.PATH ?? "");
-  if (called?.endsWith(`/${name}`)) return [called];
-  const beside = join(resolve(process.execPath, ".."), name);
-  return [runnable(beside) ? beside : (inPath(name, io.env.PATH ?? "") ?? name)];
-}
-
-function inPath(name: string, path: string): string | undefined {
-  return path
-    .split(delimiter)
-    .filter(isAbsolute)
-    .map((folder) => join(folder, name))
-    .find(runnable);
-}
-
-function runnable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

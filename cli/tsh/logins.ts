@@ -41,16 +41,20 @@ export async function logout(call: Call): Promise<Result> {
   const names = proxy === undefined ? listed.map((profile) => profile.name) : [profileName(await storedProxy(home, proxy))];
   const { forgetDatabases } = await import("./db/forget-databases.ts");
   const left = listed.flatMap(({ name, facts }) => (facts !== undefined && names.includes(name) ? [facts] : []));
-  const kept = await forgetDatabases(call.io.env, left).then(() => [], unforgotten);
+  const { forgetKubes } = await import("./kube/kube-login.ts");
+  const databases = await forgetDatabases(call.io.env, left).then(() => [], unforgotten("The settings of databases for clients"));
+  const clusters = [...new Set(left.map(({ cluster }) => cluster))];
+  const contexts = Promise.all(clusters.map(async (cluster) => await forgetKubes(call.io.env, cluster)));
+  const kubes = await contexts.then(() => [], unforgotten("The contexts of kubectl"));
   const removed: string[] = [];
   for (const name of names) if (await removeProfile(home, name)) removed.push(name);
   const text = removed.length === 0 ? "Nobody was logged in." : `Logged out of ${removed.map((name) => name.replace(/_(\d+)$/, ":$1")).join(", ")}.`;
-  return { data: { removed }, text, notes: kept };
+  return { data: { removed }, text, notes: [...databases, ...kubes] };
 }
 
-/** Keys go even when a file of settings for databases cannot be changed. */
-function unforgotten(thrown: unknown): readonly string[] {
-  return [`The settings of databases for clients are still there: ${errorText(thrown)}`];
+/** Keys go even when a file of settings cannot be changed. */
+function unforgotten(what: string): (thrown: unknown) => readonly string[] {
+  return (thrown) => [`${what} are still there: ${errorText(thrown)}`];
 }
 
 /** Without a port, the port of the existing profile. A damaged profile is found by the typed name. */

@@ -6,6 +6,7 @@ import { runProgram } from "../run-program.ts";
 import { completionCommand, identityOption, versionCommand } from "../shared-commands.ts";
 import { appCommands, proxyAppCommand } from "./apps/app-commands.ts";
 import { dbCommands, proxyDbCommand } from "./db/db-commands.ts";
+import { kubeCommands, proxyKubeCommand } from "./kube/kube-commands.ts";
 import { sshCommand } from "./ssh-command.ts";
 
 const proxy: OptionSpec = { flags: "--proxy <address>", text: "proxy to use, host[:port]; default: TSH_PROXY, then the current profile" };
@@ -85,6 +86,7 @@ const commands: readonly CommandSpec[] = [
   ...sessionCommands(proxy),
   ...appCommands(proxy),
   ...dbCommands(proxy),
+  ...kubeCommands(proxy),
   {
     name: "proxy",
     summary: "let other programs reach resources",
@@ -100,6 +102,7 @@ const commands: readonly CommandSpec[] = [
       },
       proxyAppCommand(proxy),
       proxyDbCommand(proxy),
+      proxyKubeCommand(proxy),
     ],
   },
   {

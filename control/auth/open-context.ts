@@ -103,7 +103,7 @@ export async function openContext(
     isAtProxy: recordedAt(config.sessionRecording)?.place === "proxy",
   });
   const { upgradeChannels = {} } = config;
-  const quotas = createHostQuotas(now);
+  const quotas = createHostQuotas(now, () => stores.room.spare);
   const names = new RecordedNames({ storage: stores.storage, log });
   return {
     context: { ...own, upgradeChannels, ...stores, ...live, ...openQueues(), rollouts, presence, shipping, recordings, quotas, names },

@@ -8,9 +8,12 @@ import { createHostQuotas } from "./host-quotas.ts";
 const event = (t: TestAuth, host: string, error = "x".repeat(15_000)): string =>
   JSON.stringify(makeAuditEvent({ event: "auth", server_id: host, error }, { clusterName: "test", now: t.now(), uid: randomUUID() }));
 
-test("a host has a burst of events stored and then little, others are not concerned", () => {
+test("with little room on the disk, a host has a burst of events stored and then little, others are not concerned", () => {
   let time = 0;
-  const quotas = createHostQuotas(() => new Date(time));
+  const quotas = createHostQuotas(
+    () => new Date(time),
+    () => 0,
+  );
   const host = (id: string, role: "node" | "proxy" | "auth" = "node") => ({
     kind: "host" as const,
     id,

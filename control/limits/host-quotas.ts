@@ -1,8 +1,12 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../core/identity/identity.ts";
 import { Buckets } from "./buckets.ts";
+import { RoomShares } from "./room-shares.ts";
 
-/** Storage quotas of a host at this service: a burst, for data kept while it was disconnected, and an average. */
+/**
+ * Storage quotas of a host at this service: a burst, for data kept while it was disconnected, and an average; of events, a share of the disk. What is
+ * refused stays with the host.
+ */
 export interface HostQuotas {
   /** Audit events. Throws `limit`: the host keeps and resends them. */
   events(host: HostIdentity, lines: readonly string[]): void;
@@ -21,12 +25,11 @@ export interface HostQuotas {
 const [kib, mib] = [1024, 1024 * 1024];
 /** A proxy reports for many hosts. */
 const proxyFactor = 10;
-/** An agent keeps 64 MiB of events while this service is away. */
+/** Of events: an agent keeps 64 MiB of them while this service is away. */
+const eventShare = { share: 0.1, leastBytes: 96 * mib, leastPerSecond: 64 * kib };
+/** What an event takes in the store beside its text, bytes. */
+const eventOverhead = 256;
 const sizes = {
-  events: [
-    { perSecond: 200, burst: 200_000 },
-    { perSecond: 64 * kib, burst: 96 * mib },
-  ],
   report: [
     { perSecond: 6, burst: 300 },
     { perSecond: 512 * kib, burst: 16 * mib },
@@ -39,16 +42,29 @@ const sizes = {
   recording: [{ perSecond: 2 * mib, burst: 2_048 * mib }],
 } as const;
 
-export function createHostQuotas(now: () => Date): HostQuotas {
+/** `spare`: bytes that hosts may still fill on the disk of this service. */
+export function createHostQuotas(now: () => Date, spare: () => number): HostQuotas {
   const nodes = bucketsOf(1);
   const proxies = bucketsOf(proxyFactor);
+  const { share, leastBytes, leastPerSecond } = eventShare;
+  const events = {
+    node: new RoomShares(eventShare),
+    proxy: new RoomShares({ share: share * 5, leastBytes: leastBytes * proxyFactor, leastPerSecond: leastPerSecond * proxyFactor }),
+  } as const;
+  const mayStore = (host: HostIdentity, bytes: number): boolean =>
+    host.role === "auth" || events[host.role].take(host.id, bytes, { room: spare(), now: now() });
   const take = (kind: keyof typeof sizes, host: HostIdentity, amounts: readonly number[]): boolean =>
     host.role === "auth" || (host.role === "proxy" ? proxies : nodes)[kind].take(host.id, amounts, now());
   const refuse = (code: "limit" | "unavailable", what: string, hint = "the host sends them again later"): never => {
     throw new PlatformError(code, `too many ${what} from this host at once`, { hint });
   };
   return {
-    events: (host, lines) => void (take("events", host, [lines.length, bytesOf(lines)]) || refuse("limit", "audit events")),
+    events: (host, lines) => {
+      if (mayStore(host, bytesOf(lines) + lines.length * eventOverhead)) return;
+      const hint =
+        "they would fill more than a tenth of the auth service's free disk within a day; the host sends them later, as its share comes back";
+      refuse("limit", "audit events", hint);
+    },
     report: (host, bytes) => void (take("report", host, [1, bytes]) || refuse("limit", "reports")),
     renewal: (host) => void (take("renewal", host, [1]) || refuse("limit", "renewals")),
     databaseCertificate: (host) =>
@@ -62,7 +78,6 @@ function bucketsOf(factor: number): Record<keyof typeof sizes, Buckets> {
   const make = (kind: keyof typeof sizes): Buckets =>
     new Buckets(...sizes[kind].map(({ perSecond, burst }) => ({ perSecond: perSecond * factor, burst: burst * factor })));
   return {
-    events: make("events"),
     report: make("report"),
     renewal: make("renewal"),
     databaseCertificate: make("databaseCertificate"),

@@ -6,11 +6,13 @@ import { HalfOpen } from "../../core/transport/arrivals/half-open.ts";
 import { type Listener, listen, peerAddress } from "../../core/transport/arrivals/listen.ts";
 import { terminateTls } from "../../core/transport/arrivals/server-tls.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
+import { isKubeServerName } from "../../core/transport/kube-names.ts";
 import type { ProxyConfig } from "../config.ts";
 import { type ServeBrowser, serveAppClient } from "./app-front/app-front.ts";
 import { type DatabasePorts, openDatabasePorts } from "./db-front/open-ports.ts";
 import { servePostgres, servePostgresTls } from "./db-front/postgres/serve-postgres.ts";
 import { type FrontDoorOptions, type Handler, type HandlerTable, receive } from "./front-door.ts";
+import { receiveKubeClient, serveKubeClient } from "./kube-front/kube-front.ts";
 import type { ListenerMode, ProxyServices } from "./proxy-services.ts";
 import { clientStream } from "./routing/client-stream.ts";
 import { acceptJump } from "./routing/jump-server.ts";
@@ -23,6 +25,7 @@ export interface ProxyAddresses {
   readonly web: HostPort;
   readonly ssh?: HostPort | undefined;
   readonly tunnel?: HostPort | undefined;
+  readonly kube?: HostPort | undefined;
   readonly databases: ReturnType<DatabasePorts["addresses"]>;
 }
 
@@ -68,7 +71,7 @@ function opener(sockets: Set<Socket>, services: Pick<ListenerServices, "sockets"
     });
 }
 
-/** Opens the web port and, if configured, the separate SSH ports and those of databases. */
+/** Opens the web port and, if configured, the separate SSH ports, that of Kubernetes and those of databases. */
 export async function openListeners(config: ProxyConfig, services: ListenerServices): Promise<ProxyListeners> {
   const sockets = new Set<Socket>();
   const open = opener(sockets, services);
@@ -84,10 +87,12 @@ export async function openListeners(config: ProxyConfig, services: ListenerServi
     if (tunnel !== undefined) own.tunnel ??= await open("tunnel", tunnel, plainSsh(services, acceptTunnel)).catch(needsOwn("tunnel_listen_addr"));
   };
   const closeAll = async (): Promise<void> => {
-    for (const listener of [web, own.ssh, own.tunnel, ...(databases?.listeners ?? [])]) await listener?.close();
+    for (const listener of [web, own.ssh, own.tunnel, kube, ...(databases?.listeners ?? [])]) await listener?.close();
   };
   let databases: DatabasePorts | undefined;
+  let kube: Listener | undefined;
   try {
+    if (config.kubeListen !== undefined) kube = await open("kube", config.kubeListen, (socket) => void receiveKubeClient(socket, services));
     databases = await openDatabasePorts(config.databases ?? {}, services, open);
     await openOwn(mode);
   } catch (thrown) {
@@ -95,7 +100,7 @@ export async function openListeners(config: ProxyConfig, services: ListenerServi
     throw thrown;
   }
   const ofDatabases = databases.addresses();
-  const addresses = () => ({ web: web.address, ssh: own.ssh?.address, tunnel: own.tunnel?.address, databases: ofDatabases });
+  const addresses = () => ({ web: web.address, ssh: own.ssh?.address, tunnel: own.tunnel?.address, kube: kube?.address, databases: ofDatabases });
   logAddresses(addresses(), services);
   return {
     addresses,
@@ -137,6 +142,8 @@ function pingFacts(config: ProxyConfig, services: ListenerServices, bound: Bound
     webListen: bound.web,
     sshListen: bound.ssh,
     tunnelListen: bound.tunnel,
+    kubeListen: bound.kube,
+    kubePublicAddr: config.kubePublicAddr,
     databases: Object.fromEntries(dbProtocols.map((one) => [one, { listen: bound.databases[one], publicAddr: config.databases?.[one]?.publicAddr }])),
     publicAddr: config.publicAddr,
     appsDomain: config.appsDomain,
@@ -179,10 +186,11 @@ function handlerTable(services: ListenerServices): HandlerTable {
   ]);
 }
 
-/** HTTPS: the certificate is chosen by the client's server name, and the site, the proxy's own or that of an application. */
+/** HTTPS: the certificate is chosen by the client's server name, and the site: Kubernetes, the proxy's own, or that of an application. */
 function webHandler(services: ListenerServices): Handler {
   return async (arrival) => {
     const { socket, hello, established } = arrival;
+    if (isKubeServerName(hello.servername)) return await serveKubeClient(arrival, services);
     const site = services.appSites.find(hello.servername);
     if (site !== undefined) return await serveAppClient(arrival, site, services);
     const context = services.certificates.choose(hello.servername) ?? services.identity.current().web;

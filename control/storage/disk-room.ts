@@ -51,6 +51,12 @@ export class DiskRoom {
     return free < floorOf(total);
   }
 
+  /** Bytes that hosts may still fill. */
+  get spare(): number {
+    const { free, total } = this.#facts();
+    return Math.max(0, free - floorOf(total));
+  }
+
   /** Called when the disk is full; returns whether some space is free now. */
   giveUp(): boolean {
     if (sizeOf(this.#file) === 0) return false;

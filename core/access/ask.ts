@@ -2,6 +2,7 @@ import type { NameParameter, ServedKind } from "../kinds/service-kinds.ts";
 import type { Labels } from "../resources/metadata.ts";
 import type { Verb } from "../resources/role.ts";
 import type { JoinMode } from "../resources/session.ts";
+import type { KubeAsk, WantedSubjects } from "./kube/kube-ask.ts";
 
 /** A login to a host. Without `login` it asks whether there is any login at all: control then routes, the agent decides. */
 export interface SshAsk {
@@ -21,6 +22,8 @@ export interface ServedAsk<Kind extends ServedKind = ServedKind> {
   readonly serverId?: string;
   /** Of a database: its agents make the account of a user whose roles say so. */
   readonly makesAccounts?: boolean;
+  /** Of a Kubernetes cluster: what is done there, and as whom; omitted: whether roles lend anything there, which later requests are decided by. */
+  readonly request?: { readonly ask: KubeAsk; readonly wanted?: WantedSubjects };
 }
 export interface ResourceAsk {
   readonly kind: "resource";

@@ -6,6 +6,8 @@ import type { Role } from "../resources/role.ts";
 import { type Ask, isServed, type JoinAsk, lockedPlace, type ServedAsk, type SshAsk } from "./ask.ts";
 import { type DbUserRule, dbUserRule } from "./db-user-rule.ts";
 import { findLock, lockedError } from "./find-lock.ts";
+import { decideKube, noLoanError } from "./kube/decide-kube.ts";
+import { type KubeAccess, kubeAccess } from "./kube/kube-access.ts";
 import { hasSay, refusalOf, refuseRoute, refuseSourceIp, wantedOf } from "./refuse.ts";
 import { type CommonRules, commonRules, maxConnections, type SessionRules, sessionRules } from "./session-rules.ts";
 
@@ -14,6 +16,7 @@ interface Allowed {
   readonly rules: SessionRules | CommonRules | undefined;
   readonly most: number | undefined;
   readonly account: DbUserRule | undefined;
+  readonly kube: KubeAccess | undefined;
 }
 
 /** Proof that `authorize` allowed exactly this. No shell or connection opens without one. */
@@ -27,13 +30,16 @@ class IssuedGrant {
   readonly maxConnections: number | undefined;
   /** How the agent makes the user's account at a database; undefined: the account is there. */
   readonly account: DbUserRule | undefined;
+  /** What the roles lend at a Kubernetes cluster; only in a grant for one. */
+  readonly kube: KubeAccess | undefined;
 
-  constructor({ identity, ask }: Pick<AuthorizeFacts, "identity" | "ask">, { rules, most, account }: Allowed) {
+  constructor({ identity, ask }: Pick<AuthorizeFacts, "identity" | "ask">, { rules, most, account, kube }: Allowed) {
     this.identity = identity;
     this.ask = ask;
     this.rules = rules;
     this.maxConnections = most;
     this.account = account;
+    this.kube = kube;
   }
 
   static holds(value: unknown): boolean {
@@ -46,7 +52,7 @@ export type SshGrant = Grant & { readonly ask: SshAsk & { readonly login: string
 export type ServedGrant<Kind extends ServedKind> = Grant & {
   readonly ask: ServedAsk<Kind> & { readonly serverId: string };
   readonly rules: CommonRules;
-};
+} & (Kind extends "kube" ? { readonly kube: KubeAccess } : unknown);
 export type JoinGrant = Grant & { readonly ask: Required<JoinAsk>; readonly rules: SessionRules };
 
 export interface AuthorizeFacts {
@@ -86,7 +92,16 @@ export function authorize({ identity, roles, ask, locks, clientIp, now }: Author
   const account = isServed(ask) ? dbUserRule(ask, { held, traits: identity.traits }) : undefined;
   const refusal = refusalOf(identity, held, ask, account !== undefined);
   if (refusal !== undefined) throw new PlatformError("denied", refusal);
-  return new IssuedGrant({ identity, ask }, { rules: rulesOf({ identity, ask }, held, account), most: maxConnections(held), account });
+  const kube = isServed(ask) && ask.kind === "kube" ? lentAt(identity, held, ask) : undefined;
+  return new IssuedGrant({ identity, ask }, { rules: rulesOf({ identity, ask }, held, account), most: maxConnections(held), account, kube });
+}
+
+/** What the roles lend at a Kubernetes cluster. Throws `denied` for nothing, and for a request that they do not allow. */
+function lentAt(identity: UserIdentity, held: readonly Role[], { served, request }: ServedAsk): KubeAccess {
+  const access = kubeAccess({ identity, held, cluster: served });
+  if (access.loans.length === 0) throw noLoanError(access);
+  if (request !== undefined) decideKube(access, request.ask, request.wanted);
+  return access;
 }
 
 function rulesOf(

@@ -1,10 +1,12 @@
 import { PlatformError } from "../errors/platform-error.ts";
 import type { UserIdentity } from "../identity/identity.ts";
+import { serviceKinds } from "../kinds/service-kinds.ts";
 import { type Lock, removedUserId } from "../resources/lock.ts";
 import type { Role } from "../resources/role.ts";
 import type { Traits, User } from "../resources/user.ts";
 import { isServed, type ServedAsk, type SshAsk } from "./ask.ts";
 import { authorize } from "./authorize.ts";
+import { askText } from "./kube/decide-kube.ts";
 
 /** What one role says about an access. */
 export interface RoleSay {
@@ -34,14 +36,25 @@ export interface ExplainFacts {
 /** Stands for the address of the user, whatever it is: `pin_source_ip` binds a login to its own. */
 const anywhere = "192.0.2.1";
 /** A role that allows everything: beside it, only what denies remains. */
-const everything: Role = {
-  kind: "role",
-  version: "v7",
-  metadata: { name: "-everything-" },
-  spec: {
-    allow: { logins: ["*"], db_users: ["*"], db_names: ["*"], node_labels: { "*": "*" }, app_labels: { "*": "*" }, db_labels: { "*": "*" } },
-  },
-};
+function everything(ask: ExplainFacts["ask"]): Role {
+  const { user, groups = [] } = (isServed(ask) ? ask.request?.wanted : undefined) ?? {};
+  return {
+    kind: "role",
+    version: "v7",
+    metadata: { name: "-everything-" },
+    spec: {
+      allow: {
+        logins: ["*"],
+        db_users: ["*"],
+        db_names: ["*"],
+        ...Object.fromEntries(Object.values(serviceKinds).map(({ labels }) => [labels, { "*": "*" }])),
+        kubernetes_users: user === undefined ? [] : [user],
+        kubernetes_groups: ["-everyone-", ...groups],
+        kubernetes_resources: [{ kind: "*", namespace: "*", name: "*", verbs: ["*"] }],
+      },
+    },
+  };
+}
 
 /**
  * Why a user who logs in now may, or may not, have this access, and what each of the user's roles says. It is decided by `authorize` itself, so that the
@@ -63,7 +76,8 @@ function sayOf(facts: ExplainFacts, { name, role }: { readonly name: string; rea
   if (role === undefined) return { role: name, says: "nothing", why: "the role does not exist" };
   const alone = { ...facts, locks: [] };
   const { deny: _deny, ...allowing } = role.spec;
-  const denied = refusalBy(alone, [everything, { ...role, spec: { deny: role.spec.deny ?? {} } }], [everything.metadata.name, name]);
+  const beside = everything(facts.ask);
+  const denied = refusalBy(alone, [beside, { ...role, spec: { deny: role.spec.deny ?? {} } }], [beside.metadata.name, name]);
   if (denied !== undefined) return { role: name, says: "denies", why: denied };
   const refused = refusalBy(alone, [{ ...role, spec: allowing }], [name]);
   return refused === undefined ? { role: name, says: "allows" } : { role: name, says: "nothing", why: refused };
@@ -97,6 +111,7 @@ export function traitsOf({ spec }: Pick<User, "spec">): Traits {
 /** `log in as root on web-1`, `reach orders as reader`. */
 function textOf(ask: ExplainFacts["ask"]): string {
   if (!isServed(ask)) return ask.login === undefined ? `log in on ${ask.node.name}` : `log in as ${ask.login} on ${ask.node.name}`;
+  if (ask.request?.ask.type === "object") return `${askText(ask.request.ask)} at ${ask.served.name}`;
   const { user } = (ask.names ?? {}) as { readonly user?: string };
   return user === undefined ? `reach ${ask.served.name}` : `reach ${ask.served.name} as ${user}`;
 }

@@ -10,7 +10,9 @@ import { isTemplate, parseTemplate } from "./templates.ts";
  * written; in a role that was stored anyway, such a part allows nothing and denies everything.
  */
 export function unreadableParts({ spec }: Role): readonly string[] {
-  return (["allow", "deny"] as const).flatMap((side) => unreadableConditions(spec[side] ?? {}).map((problem) => `spec.${side}.${problem}`));
+  const problems = (["allow", "deny"] as const).flatMap((side) => unreadableConditions(spec[side] ?? {}).map((problem) => `spec.${side}.${problem}`));
+  const everyone = (["kubernetes_users", "kubernetes_groups"] as const).filter((list) => spec.allow?.[list]?.includes("*") === true);
+  return [...problems, ...everyone.map((list) => `spec.allow.${list}: "*" is for a deny alone: name those whom the role lends`)];
 }
 
 function unreadableConditions(conditions: RoleConditions): readonly string[] {
@@ -24,9 +26,16 @@ function unreadableConditions(conditions: RoleConditions): readonly string[] {
     ...kinds.flatMap(({ names }) => Object.values<{ readonly condition: NamesCondition }>(names).map(({ condition }) => condition)),
     "host_groups" as const,
     "db_roles" as const,
+    "kubernetes_users" as const,
+    "kubernetes_groups" as const,
   ];
   const names = lists.flatMap((list) => (conditions[list] ?? []).map((text) => [list, problemOf(text, false)]));
-  return [...names, ...labels].flatMap(([place, problem]) => (problem === undefined ? [] : [`${place}: ${problem}`]));
+  const objects = (conditions.kubernetes_resources ?? []).flatMap(({ namespace, name }, index) =>
+    Object.entries({ namespace, name }).flatMap(([field, text]) =>
+      text === undefined ? [] : [[`kubernetes_resources.${index}.${field}`, problemOf(text, true)] as const],
+    ),
+  );
+  return [...names, ...labels, ...objects].flatMap(([place, problem]) => (problem === undefined ? [] : [`${place}: ${problem}`]));
 }
 
 function problemOf(text: string, isMatcher: boolean): string | undefined {

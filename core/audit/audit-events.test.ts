@@ -43,6 +43,7 @@ test("hosts may report these events and no others", () => {
     "exec",
     "host_user.created",
     "host_user.removed",
+    "kube.request",
     "port",
     "resize",
     "scp",

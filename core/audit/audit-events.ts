@@ -3,6 +3,7 @@ import { appSessionEvents } from "../kinds/app/app-events.ts";
 import { dbSessionEvents } from "../kinds/db/db-events.ts";
 import { mysqlEvents } from "../kinds/db/mysql-events.ts";
 import { postgresEvents } from "../kinds/db/postgres-events.ts";
+import { kubeEvents } from "../kinds/kube/kube-events.ts";
 import { sshFileEvents } from "../kinds/ssh/file-events.ts";
 import { sshForwardingEvents } from "../kinds/ssh/forwarding-events.ts";
 import { sshSessionEvents } from "../kinds/ssh/session-events.ts";
@@ -24,6 +25,7 @@ const areas = {
   dbSessionEvents,
   postgresEvents,
   mysqlEvents,
+  kubeEvents,
   ...resourceEvents,
   loginEvents,
   certificateEvents,

@@ -94,8 +94,8 @@ describe("a file is refused for", () => {
     ],
     [
       "a service that does not exist yet",
-      `${head}kubernetes_service: {}\nauth_service: {}\n`,
-      "4: kubernetes_service is not supported yet; remove it, or set enabled: no",
+      `${head}discovery_service: {}\nauth_service: {}\n`,
+      "4: discovery_service is not supported yet; remove it, or set enabled: no",
     ],
     [
       "a channel with two sources",
@@ -180,9 +180,13 @@ describe("a file is refused for", () => {
       "5: auth_service.session_recording must be node, node-sync, proxy, proxy-sync or off",
     ],
     ...pamProblems.map(([what, lines, said]): [string, string, string] => [what, `${agentHead}  pam:\n    ${lines}\n`, `7: ssh_service.pam.${said}`]),
-    ["nothing to run", head, "-: nothing to run: enable auth_service, proxy_service or ssh_service, app_service, db_service"],
+    ["nothing to run", head, "-: nothing to run: enable auth_service, proxy_service or ssh_service, app_service, db_service, kubernetes_service"],
     ["aliases", `${head}auth_service: &a {}\nproxy_service: *a\n`, "-: anchors and aliases are not supported; write the value out"],
-    ["no YAML map", "- a\n- b\n", "-: must hold sections: platform, auth_service, proxy_service, ssh_service, app_service, db_service"],
+    [
+      "no YAML map",
+      "- a\n- b\n",
+      "-: must hold sections: platform, auth_service, proxy_service, ssh_service, app_service, db_service, kubernetes_service",
+    ],
     [
       "a keypair without its key",
       `${head}auth_service: {}\nproxy_service:\n  https_keypairs:\n  - cert_file: /a\n`,

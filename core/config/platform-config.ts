@@ -11,6 +11,7 @@ import { listenersPort } from "../transport/host-port.ts";
 import { appServiceSchema } from "./app-service.ts";
 import { storageSchema } from "./audit-destination.ts";
 import { dbServiceSchema } from "./db-service.ts";
+import { kubeServiceSchema } from "./kube-service.ts";
 import { hostPortText, oneAddress, onOff, orList, sshAlgorithmKeys } from "./setting.ts";
 import { upgradeChannels } from "./upgrade-channels.ts";
 
@@ -20,6 +21,7 @@ export const ports = {
   ssh: 3022,
   proxySsh: 3023,
   tunnel: 3024,
+  kube: 3026,
   auth: 3025,
   postgres: 5432,
   mysql: 3036,
@@ -118,6 +120,9 @@ export const proxySchema = z.strictObject({
   public_addr: oneAddress(listenersPort).optional(),
   ssh_public_addr: oneAddress(listenersPort).optional(),
   tunnel_public_addr: oneAddress(listenersPort).optional(),
+  /** A port of its own for clients of Kubernetes, which the web port serves too. */
+  kube_listen_addr: hostPortText(ports.kube).optional(),
+  kube_public_addr: oneAddress(listenersPort).optional(),
   /** Ports for stock clients of databases: omitted ones are closed; PostgreSQL is served on the web port too. */
   postgres_listen_addr: hostPortText(ports.postgres).optional(),
   postgres_public_addr: oneAddress(listenersPort).optional(),
@@ -203,6 +208,7 @@ export const configSchema = z.strictObject({
   ssh_service: sshSchema.prefault({ enabled: false }),
   app_service: appServiceSchema.prefault({ enabled: false }),
   db_service: dbServiceSchema.prefault({ enabled: false }),
+  kubernetes_service: kubeServiceSchema.prefault({ enabled: false }),
 });
 
 /** The checked configuration file, with defaults filled in and files of secrets read. */

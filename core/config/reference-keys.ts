@@ -3,16 +3,7 @@
  * a setting that does nothing. By section; "" is the top level of the file.
  */
 const referenceKeys: Readonly<Record<string, readonly string[]>> = {
-  "": [
-    "db_service",
-    "kubernetes_service",
-    "windows_desktop_service",
-    "discovery_service",
-    "jamf_service",
-    "okta_service",
-    "debug_service",
-    "relay_service",
-  ],
+  "": ["windows_desktop_service", "discovery_service", "jamf_service", "okta_service", "debug_service", "relay_service"],
   platform: ["relay_server", "cache", "shutdown_delay", "connection_limits", "auth_connection_config", "ciphersuites"],
   "platform.log.format": ["extra_fields"],
   "platform.storage": ["type", "audit_sessions_uri", "path", "peers", "tls_cert_file", "tls_key_file", "tls_ca_file", "prefix"],
@@ -47,9 +38,7 @@ const referenceKeys: Readonly<Record<string, readonly string[]>> = {
   ],
   proxy_service: [
     "proxy_protocol",
-    "kube_listen_addr",
     "peer_listen_addr",
-    "kube_public_addr",
     "peer_public_addr",
     "https_keypairs_reload_interval",
     "acme",
@@ -63,6 +52,7 @@ const referenceKeys: Readonly<Record<string, readonly string[]>> = {
   db_service: ["aws", "azure"],
   "db_service.resources": ["aws"],
   "db_service.databases": ["mysql", "dynamic_labels", "aws", "gcp", "azure", "ad", "mongo_atlas", "oracle"],
+  "kubernetes_service.resources": ["aws"],
   "app_service.apps": ["dynamic_labels", "commands", "cloud", "aws", "use_any_proxy_public_addr", "tcp_ports", "mcp"],
 };
 

@@ -150,10 +150,7 @@ export function certifiedIdentity(kind: "user" | "host", facts: CertificateFacts
     throw new PlatformError("unauthenticated", why, { hint });
   };
   if (certificate === undefined) return refuse("no client certificate was presented");
-  const leaf = readable(certificate) ?? refuse("the client certificate cannot be read");
-  if (!isIssuedBy(leaf, authorities)) return refuse("the client certificate was not issued by this cluster");
-  const [from, to] = [new Date(leaf.validFrom), new Date(leaf.validTo)];
-  const identity = fromX509Certificate(leaf);
+  const { identity, from, to } = issuedIdentity(certificate, authorities, refuse);
   if (identity.kind !== kind) return refuse(`a ${kind} certificate is required; this is a ${identity.kind} certificate`);
   if (identity.cluster !== cluster) return refuse(`the client certificate is for cluster ${identity.cluster}, this is ${cluster}`);
   const who = identity.kind === "user" ? identity.name : `host ${identity.id}`;
@@ -162,6 +159,27 @@ export function certifiedIdentity(kind: "user" | "host", facts: CertificateFacts
   if (identity.kind === "host" || identity.relayed === undefined) return identity;
   if (facts.mayBeRelayed !== true || !isForOne(identity.route)) return refuse("the client certificate is of a proxy, for one resource alone");
   return { ...identity, validBefore: new Date(identity.relayed.until) };
+}
+
+interface IssuedIdentity {
+  readonly authorities: readonly string[];
+  readonly identity: Identity;
+  readonly from: Date;
+  readonly to: Date;
+}
+
+/** What has been verified, by the bytes of a connection's certificate: a connection that carries many sessions has one. */
+const issuedIdentities = new WeakMap<Buffer, IssuedIdentity>();
+
+/** All of it that does not change with time. */
+function issuedIdentity(certificate: Buffer, authorities: readonly string[], refuse: (why: string) => never): IssuedIdentity {
+  const known = issuedIdentities.get(certificate);
+  if (known?.authorities === authorities) return known;
+  const leaf = readable(certificate) ?? refuse("the client certificate cannot be read");
+  if (!isIssuedBy(leaf, authorities)) refuse("the client certificate was not issued by this cluster");
+  const found = { authorities, identity: fromX509Certificate(leaf), from: new Date(leaf.validFrom), to: new Date(leaf.validTo) };
+  issuedIdentities.set(certificate, found);
+  return found;
 }
 
 /** Whether a proxy may speak for a user by this route: to one application, or as one account of a database. */

@@ -22,6 +22,8 @@ interface ServiceKindRow {
   readonly served?: {
     /** As in `this agent does not offer application "x"`. */
     readonly noun: string;
+    /** Kind of the cluster's resources that agents offer by their labels. */
+    readonly resource: string;
     /** Field of audit events that names the resource. */
     readonly field: string;
     /** Lines of the section, as an example for those who set up a host. */
@@ -42,6 +44,7 @@ export const serviceKinds = {
     names: {},
     served: {
       noun: "application",
+      resource: "app",
       field: "app_name",
       example: ["apps:", "  - { name: orders, uri: tcp://127.0.0.1:9000, labels: { env: prod } }"],
     },
@@ -57,8 +60,23 @@ export const serviceKinds = {
     options: ["db_replication", "db_roles", "create_db_user_mode", "create_db_user"],
     served: {
       noun: "database",
+      resource: "db",
       field: "db_service",
       example: ["databases:", "  - { name: orders, protocol: postgres, uri: 127.0.0.1:5432, static_labels: { env: prod } }"],
+    },
+  },
+  kube: {
+    section: "kubernetes_service",
+    token: "kube",
+    labels: "kubernetes_labels",
+    // Users and groups are lent, not chosen by one name: core/access/kube decides them together with the objects.
+    names: {},
+    options: ["kubernetes_users", "kubernetes_groups", "kubernetes_resources"],
+    served: {
+      noun: "Kubernetes cluster",
+      resource: "kube_cluster",
+      field: "kubernetes_cluster",
+      example: ["kubeconfig_file: /etc/platform/kubeconfig", "labels: { env: prod }"],
     },
   },
 } as const satisfies Readonly<Record<string, ServiceKindRow>>;
@@ -72,8 +90,9 @@ type ConditionOf<Names> = { [Parameter in keyof Names]: Names[Parameter] extends
 export type LabelsCondition = (typeof serviceKinds)[ServiceKind]["labels"];
 export type NamesCondition = { [Kind in ServiceKind]: ConditionOf<NamesOf<Kind>> }[ServiceKind];
 
-/** Kinds whose resources an agent serves: also the kinds of these resources. */
+/** Kinds whose resources an agent serves. */
 export type ServedKind = Exclude<ServiceKind, "ssh">;
+export type ServedResource = (typeof serviceKinds)[ServedKind]["served"]["resource"];
 export type ServedField = (typeof serviceKinds)[ServedKind]["served"]["field"];
 
 export const serviceNames = Object.keys(serviceKinds) as readonly ServiceKind[];

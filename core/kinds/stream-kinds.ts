@@ -23,6 +23,8 @@ export const streamKinds = {
    * no reply; the stream ends once the server has the request, or at once for a key that is not one of the agent's.
    */
   cancel: { number: 5, parameters: ["key"] },
+  /** Carries HTTP. `host`: as for `db`. */
+  kube: { number: 6, parameters: ["host"] },
 } as const satisfies Readonly<Record<string, StreamKindRow>>;
 
 /** Ends the `host` of a stream that another agent should serve while this one does not reach the resource, and the other one does. */

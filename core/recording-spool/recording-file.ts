@@ -18,6 +18,8 @@ export interface FileStart {
   readonly lines: readonly string[];
   /** Maximum delay until a line is on disk, ms; default `usualFlushMs`. */
   readonly flushMs?: number;
+  /** Whether each line survives a failure of the host itself; default: yes. Without, it survives that of the process. */
+  readonly isSynced?: boolean;
 }
 
 const usualFlushMs = 1_000;
@@ -30,6 +32,7 @@ export class RecordingFile {
   readonly #options: RecordingFileOptions;
   readonly #handle: FileHandle;
   readonly #flushMs: number;
+  readonly #isSynced: boolean;
   #lines: string[] = [];
   #length = 0;
   #members = 0;
@@ -39,20 +42,21 @@ export class RecordingFile {
   #hasFailed = false;
 
   /** Creates the file, which must not exist. Throws PlatformError. */
-  static async open(options: RecordingFileOptions, { lines, flushMs = usualFlushMs }: FileStart): Promise<RecordingFile> {
+  static async open(options: RecordingFileOptions, { lines, flushMs = usualFlushMs, isSynced = true }: FileStart): Promise<RecordingFile> {
     const handle = await open(options.file, "wx", 0o600).catch((cause: unknown) => {
       throw cannotWrite(cause);
     });
-    const file = new RecordingFile(options, handle, flushMs);
+    const file = new RecordingFile(options, handle, { flushMs, isSynced });
     for (const line of lines) file.#keep(line);
     await file.#flush();
     return file;
   }
 
-  private constructor(options: RecordingFileOptions, handle: FileHandle, flushMs: number) {
+  private constructor(options: RecordingFileOptions, handle: FileHandle, { flushMs, isSynced }: Required<Omit<FileStart, "lines">>) {
     this.#options = options;
     this.#handle = handle;
     this.#flushMs = flushMs;
+    this.#isSynced = isSynced;
   }
 
   /** Adds a line, which ends with a line feed. After a failure it does nothing. */
@@ -114,7 +118,7 @@ export class RecordingFile {
     const member = encodeMember(Buffer.from(text), this.#members);
     this.#options.refuseMore(member.length);
     await this.#handle.appendFile(member);
-    await this.#handle.datasync();
+    if (this.#isSynced) await this.#handle.datasync();
     this.#members += 1;
     this.#bytes += member.length;
     this.#options.onWritten(this.#bytes);

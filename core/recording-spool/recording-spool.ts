@@ -1,5 +1,5 @@
 import { renameSync } from "node:fs";
-import { mkdir, open, readdir, rm, stat } from "node:fs/promises";
+import { mkdir, open, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText, PlatformError } from "../errors/platform-error.ts";
 import type { Log } from "../log/log.ts";
@@ -19,6 +19,8 @@ export interface SpooledRecording {
   sent: number;
   /** The recording is complete. */
   end?: RecordingEnd;
+  /** All of it, while it is not in its file. */
+  memory?: Buffer | undefined;
   /** The auth service refused it: do not retry before this time, ms of the steady clock. */
   notBefore?: number;
 }
@@ -53,6 +55,18 @@ export interface RecordingSpoolOptions {
   readonly maxTotal?: number;
 }
 
+export interface ShortRecording {
+  readonly facts: RecordingFacts;
+  /** The whole file. */
+  readonly bytes: Buffer;
+}
+
+/** Time for which a whole recording waits in memory for the auth service, before it goes to the disk, ms; and bytes of all that do. */
+const memoryMs = 3_000;
+const mostMemory = 1024 * 1024;
+
+const sidPattern = /^[0-9a-f-]{36}$/;
+const usualTotal = 1024 * 1024 * 1024;
 /** Its writer by process and start, or `ended`. */
 const pattern = /^([0-9a-f-]{36})\.(?:ended|(\d{1,10})-(\d{1,20}))\.([a-z.]+)$/;
 const endings: readonly string[] = Object.values(recordingFormats).map(({ ending }) => ending);
@@ -66,6 +80,8 @@ export class RecordingSpool {
   readonly #own: string;
   readonly #held = new Map<string, SpooledRecording>();
   #bytes = 0;
+  #memory = 0;
+  #flushing: NodeJS.Timeout | undefined;
 
   /** Creates the folder and finds recordings that earlier processes left behind. */
   static async open(options: RecordingSpoolOptions): Promise<RecordingSpool> {
@@ -83,7 +99,7 @@ export class RecordingSpool {
   /** Begins a recording; its header is on the disk then. Throws PlatformError. */
   async begin<Writer extends RecordingWriter>({ facts, open, onFailed }: NewRecording<Writer>): Promise<OpenRecording<Writer>> {
     // The id of a session comes from a proxy, and becomes the name of a file.
-    if (!/^[0-9a-f-]{36}$/.test(facts.sid)) throw new PlatformError("invalid", "the id of the session is not a UUID");
+    if (!sidPattern.test(facts.sid)) throw new PlatformError("invalid", "the id of the session is not a UUID");
     const file = join(this.#options.folder, `${facts.sid}.${this.#own}.${endingOf(facts)}`);
     const spooled: SpooledRecording = { facts, file, written: 0, sent: 0 };
     let failed: PlatformError | undefined;
@@ -114,6 +130,47 @@ export class RecordingSpool {
     return { spooled, writer, end };
   }
 
+  /**
+   * Takes a whole recording of a session that may go on without one: the auth service usually has it before a file of it would be written. Returns false
+   * where it needs a file: there are too many of them, or it has a limit.
+   */
+  keep({ facts, bytes }: ShortRecording): boolean {
+    const { maxTotal = usualTotal } = this.#options;
+    const isRefused = this.#memory + bytes.length > mostMemory || this.#bytes + bytes.length > maxTotal || this.#held.has(facts.sid);
+    if (isRefused || !sidPattern.test(facts.sid)) return false;
+    const file = join(this.#options.folder, `${facts.sid}.ended.${endingOf(facts)}`);
+    const end = { ended: new Date().toISOString(), interrupted: false };
+    this.#held.set(facts.sid, { facts, file, written: bytes.length, sent: 0, end, memory: bytes });
+    this.#bytes += bytes.length;
+    this.#memory += bytes.length;
+    this.#flushing ??= setTimeout(() => void this.flush(), memoryMs);
+    this.onNews();
+    return true;
+  }
+
+  /** Writes what is in memory alone. Never throws: what cannot be written stays there. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#flushing);
+    this.#flushing = undefined;
+    for (const recording of [...this.#held.values()]) {
+      const { memory, file, facts } = recording;
+      if (memory === undefined) continue;
+      try {
+        await writeFile(file, memory, { mode: 0o600 });
+        this.#leaveMemory(recording);
+        if (!this.#held.has(facts.sid)) await rm(file, { force: true });
+      } catch (error) {
+        this.#options.log.error("could not write a recording", { file, error: errorText(error) });
+        this.#flushing ??= setTimeout(() => void this.flush(), memoryMs);
+      }
+    }
+  }
+
+  #leaveMemory(recording: SpooledRecording): void {
+    this.#memory -= recording.memory?.length ?? 0;
+    recording.memory = undefined;
+  }
+
   /** Recordings that the auth service does not have in full. */
   waiting(now: number): SpooledRecording[] {
     return [...this.#held.values()].filter(({ written, sent, end, notBefore = now }) => notBefore <= now && (written > sent || end !== undefined));
@@ -121,9 +178,10 @@ export class RecordingSpool {
 
   /** The auth service has all of it. */
   async forget(recording: SpooledRecording): Promise<void> {
-    await rm(recording.file, { force: true });
     this.#held.delete(recording.facts.sid);
     this.#bytes -= recording.written;
+    if (recording.memory === undefined) await rm(recording.file, { force: true });
+    else this.#leaveMemory(recording);
   }
 
   /** Takes over recordings of ended processes. At opening, a file with this process's name belongs to an earlier one. */
@@ -153,7 +211,7 @@ export class RecordingSpool {
   }
 
   #refuseMore(recording: SpooledRecording, bytes: number): void {
-    const { maxRecording = 64 * 1024 * 1024, maxTotal = 1024 * 1024 * 1024 } = this.#options;
+    const { maxRecording = 64 * 1024 * 1024, maxTotal = usualTotal } = this.#options;
     if (recording.written + bytes > maxRecording) throw new PlatformError("limit", `this recording has reached its limit of ${maxRecording} bytes`);
     if (this.#bytes + bytes > maxTotal) throw new PlatformError("limit", "too many recordings on this host are waiting for the auth service");
   }

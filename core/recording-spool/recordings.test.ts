@@ -10,7 +10,7 @@ import { silentLog } from "../log/log.ts";
 import { startOf } from "../processes/start-of.ts";
 import { parseCastLine } from "../recording/cast.ts";
 import { RecordingReader } from "../recording/recording-reader.ts";
-import type { NewRecording } from "./recording-spool.ts";
+import type { NewRecording, ShortRecording } from "./recording-spool.ts";
 import { openRecordings, type RecordingCall, type Recordings, type RecordingsOptions } from "./recordings.ts";
 import { type TerminalFacts, type TerminalWriter, terminalRecording } from "./terminal-writer.ts";
 
@@ -194,4 +194,70 @@ test("while the auth service is unreachable everything waits", async () => {
   taken.refusal = undefined;
   await recordings.sendRest();
   expect(taken.text()).toBe("kept");
+});
+
+/** Whole recordings of short sessions, without files. */
+function shortOnes(count: number): readonly ShortRecording[] {
+  const started = "2026-01-02T03:04:05.000Z";
+  return Array.from({ length: count }, (_, place) => ({
+    facts: { sid: randomUUID(), server_id: "h", server_name: "db1", user: "alice", kind: "db", resource: "orders", format: "statements", started },
+    bytes: Buffer.from(`recording ${place}`),
+  }));
+}
+
+const sidIn = ({ factsJson }: RecordingCall): string => (JSON.parse(factsJson) as { sid: string }).sid;
+
+test("short recordings go together, without a file; the refusal of one leaves the others", async () => {
+  const ones = shortOnes(20);
+  const refused = ones[7]?.facts.sid;
+  const calls: string[][] = [];
+  const sendMany = async (all: readonly RecordingCall[]) => {
+    calls.push(all.map(sidIn));
+    return all.map((call) => (sidIn(call) === refused ? new PlatformError("invalid", "no") : call.data.length));
+  };
+  const recordings = await open(new Taken(), { sendMany });
+  const uploading = recordings.upload(stop.signal);
+  for (const one of ones) expect(recordings.keep(one)).toBe(true);
+  await expect.poll(() => calls.flat().length, { timeout: 10_000 }).toBe(20);
+  expect(calls.length).toBeLessThanOrEqual(2);
+  expect(await readdir(folder)).toEqual([]);
+  stop.abort();
+  await uploading;
+  await recordings.sendRest();
+  expect(await readdir(folder)).toEqual([`${refused}.ended.statements.gz`]);
+});
+
+test("an older auth service gets them one by one", async () => {
+  const sent: string[] = [];
+  const send = async (call: RecordingCall): Promise<number> => {
+    sent.push(sidIn(call));
+    return call.data.length;
+  };
+  const sendMany = async () => await Promise.reject(new PlatformError("unsupported", "unknown method"));
+  const recordings = await openRecordings({ folder, log: silentLog, send, sendMany });
+  const uploading = recordings.upload(stop.signal);
+  const ones = shortOnes(3);
+  for (const one of ones) recordings.keep(one);
+  await expect.poll(() => sent.toSorted(), { timeout: 10_000 }).toEqual(ones.map(({ facts }) => facts.sid).toSorted());
+  stop.abort();
+  await uploading;
+});
+
+test("what the auth service does not take is on the disk at the stop, and the next process sends it", async () => {
+  const away = async (): Promise<never> => await Promise.reject(new PlatformError("unavailable", "away"));
+  const first = await openRecordings({ folder, log: silentLog, send: away, sendMany: away });
+  const ones = shortOnes(2);
+  for (const one of ones) first.keep(one);
+  await expect(first.sendRest()).rejects.toMatchObject({ code: "unavailable" });
+  expect((await readdir(folder)).toSorted()).toEqual(ones.map(({ facts }) => `${facts.sid}.ended.statements.gz`).toSorted());
+  for (const name of await readdir(folder)) expect((await stat(join(folder, name))).mode & 0o777).toBe(0o600);
+});
+
+test("only so much is kept in memory: the rest needs files", async () => {
+  const recordings = await open(new Taken());
+  const [one] = shortOnes(1);
+  const large = Buffer.alloc(300_000);
+  const kept = shortOnes(5).map(({ facts }) => recordings.keep({ facts, bytes: large }));
+  expect(kept).toEqual([true, true, true, false, false]);
+  expect(one && recordings.keep({ facts: { ...one.facts, sid: "../../etc/passwd" }, bytes: large })).toBe(false);
 });

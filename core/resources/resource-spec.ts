@@ -12,6 +12,17 @@ export interface ResourceDocument {
 /** Name of an event of the audit log, and its code. */
 type EventOfResource = readonly [name: string, code: string];
 
+/** A secret in a document: required in storage, omitted where it is not shown. */
+interface SecretPart<D extends ResourceDocument> {
+  /** Its path, for errors. */
+  readonly name: string;
+  /** The document without it. */
+  hide(document: D): D;
+  /** The document with the secret of the stored one, unless it has its own. */
+  keep(document: D, stored: D | undefined): D;
+  isThere(document: D): boolean;
+}
+
 /** A kind of resource without behaviour of its own: stored, listed, shown and audited as described here. */
 export interface PlainResource<D extends ResourceDocument> {
   readonly events: { readonly created: EventOfResource; readonly updated: EventOfResource; readonly deleted: EventOfResource };
@@ -20,6 +31,8 @@ export interface PlainResource<D extends ResourceDocument> {
   cells(document: D): readonly string[];
   /** Maximum number in a cluster. */
   readonly most: number;
+  /** The part of such a document that is shown only on request, and to hosts that serve it. */
+  readonly secret?: SecretPart<D>;
 }
 
 /** One kind of resource; resource-specs.ts lists them all. */

@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { change } from "../audit/event-spec.ts";
 import { appSpec } from "./app.ts";
 import { dbSpec } from "./db.ts";
+import { kubeClusterSpec } from "./kube-cluster.ts";
 import { lockEvents, lockSchema } from "./lock.ts";
 import { maintenanceEvents, maintenanceName, maintenanceSchema } from "./maintenance.ts";
 import { nodeEvents, nodeSchema } from "./node.ts";
@@ -22,6 +23,7 @@ export const resourceSpecs = {
   upgrade_rollout: { schema: upgradeRolloutSchema, aliases: ["rollout"], only: "default", events: upgradeRolloutEvents },
   app: appSpec,
   db: dbSpec,
+  kube_cluster: kubeClusterSpec,
 } as const satisfies Readonly<Record<string, ResourceSpec>>;
 
 type Specs = typeof resourceSpecs;

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { auditEvents, change } from "../audit/event-spec.ts";
 import type { LabelsCondition, NamesCondition } from "../kinds/service-kinds.ts";
 import { documentKind } from "./document.ts";
+import { kubeRuleSchema, kubeSubjectText } from "./kube-rule.ts";
 import { durationText, metadataSchema } from "./metadata.ts";
 import { joinModes } from "./session.ts";
 
@@ -36,6 +37,7 @@ const labelConditions = {
   node_labels: labelMatchersSchema.optional(),
   app_labels: labelMatchersSchema.optional(),
   db_labels: labelMatchersSchema.optional(),
+  kubernetes_labels: labelMatchersSchema.optional(),
 } satisfies Readonly<Record<LabelsCondition, z.ZodType>>;
 const nameConditions = { logins: namesSchema, db_users: namesSchema, db_names: namesSchema } satisfies Readonly<Record<NamesCondition, z.ZodType>>;
 
@@ -63,9 +65,20 @@ export const dbRoleText = z
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
   .regex(/^[^\u0000-\u001f\u007f-\u009f*]+$/, "a role at a database has 1 to 63 characters, without control characters or *");
 
+/** Users or groups at Kubernetes clusters, or templates; `*` is for a deny alone, and is all. */
+const kubeSubjects = z
+  .array(z.union([kubeSubjectText, z.string().max(1024).includes("{{")]))
+  .max(256)
+  .optional();
+
 const conditionsSchema = z.strictObject({
   ...nameConditions,
   ...labelConditions,
+  /** Identities that the role lends at the clusters of `kubernetes_labels`, for the objects of `kubernetes_resources`: see docs/kubernetes.md. */
+  kubernetes_users: kubeSubjects,
+  kubernetes_groups: kubeSubjects,
+  /** Omitted: none. */
+  kubernetes_resources: z.array(kubeRuleSchema).max(256).optional(),
   /** Roles that accounts made by agents get at the server: see docs/databases.md. `*` in a deny is all. */
   db_roles: z
     .array(z.union([z.literal("*"), z.string().max(1024).includes("{{"), dbRoleText]))

@@ -65,7 +65,20 @@ test.for<[what: string, schema: { safeParse: (value: unknown) => { success: bool
     }),
     true,
   ],
-  ["a role with a condition that is not enforced", roleSchema, role({ allow: { kubernetes_groups: ["x"] } }), false],
+  ["a role with a condition that is not enforced", roleSchema, role({ allow: { windows_desktop_logins: ["x"] } }), false],
+  [
+    "a role for Kubernetes",
+    roleSchema,
+    role({ allow: { kubernetes_groups: ["dev", "{{internal.kubernetes_groups}}"], kubernetes_users: ["x"] } }),
+    true,
+  ],
+  ["a role with a group that no header can have", roleSchema, role({ allow: { kubernetes_groups: ["a\nb"] } }), false],
+  ["a role with rules for objects", roleSchema, kubeRole({ kind: "pod", namespace: "a", name: "web-*", verbs: ["get"] }), true],
+  ["a role with rules for custom objects", roleSchema, kubeRole({ kind: "crontabs.example.com", namespace: "a", name: "*", verbs: ["*"] }), true],
+  ["a role with rules for objects in no namespace", roleSchema, kubeRole({ kind: "clusterrole", name: "*", verbs: ["get"] }), true],
+  ["a role with pods in no namespace", roleSchema, kubeRole({ kind: "pod", name: "*", verbs: ["get"] }), false],
+  ["a role with a plural kind", roleSchema, kubeRole({ kind: "pods", namespace: "a", name: "*", verbs: ["get"] }), false],
+  ["a role with an unknown verb at Kubernetes", roleSchema, kubeRole({ kind: "pod", namespace: "a", name: "*", verbs: ["look"] }), false],
   ["a role of another version", roleSchema, { ...role({}), version: "v6" }, false],
   ["a role with an unknown verb", roleSchema, role({ allow: { rules: [{ resources: ["node"], verbs: ["rotate"] }] } }), false],
   ["a role without a lifetime", roleSchema, role({ options: { max_session_ttl: "0s" } }), false],
@@ -78,6 +91,10 @@ test.for<[what: string, schema: { safeParse: (value: unknown) => { success: bool
 ])("%s is accepted or refused", ([, schema, document, accepted]) => {
   expect(schema.safeParse(document).success).toBe(accepted);
 });
+
+function kubeRole(rule: object): object {
+  return role({ allow: { kubernetes_resources: [rule] } });
+}
 
 function role(spec: object): object {
   return { kind: "role", version: "v7", metadata, spec };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { auditEvents, change, short } from "../audit/event-spec.ts";
-import { type ServiceKind, serviceKinds, serviceNames } from "../kinds/service-kinds.ts";
+import { type ServedKind, type ServiceKind, servedKinds, serviceKinds, serviceNames } from "../kinds/service-kinds.ts";
 import { metadataSchema } from "./metadata.ts";
 
 /** Roles that a host may join as. */
@@ -18,6 +18,12 @@ export const tokenRoles: readonly TokenRole[] = [...serviceNames.map((kind) => s
 export function tokenServices(roles: readonly string[]): readonly ServiceKind[] {
   return serviceNames.filter((kind) => roles.includes(serviceKinds[kind].token));
 }
+
+const offerName = z.string().min(1).max(256);
+
+/** Names of the resources of each kind that a host may offer: exact names, or patterns with `*`. A kind that is left out has no limit. */
+export const offerLimitsSchema = z.partialRecord(z.enum(servedKinds), z.array(offerName).min(1, "must have a name, or leave the kind out").max(256));
+export type OfferLimits = { readonly [Kind in ServedKind]?: readonly string[] | undefined };
 
 /** How pods join without a secret: by the token of their service account. */
 const kubernetesJoinSchema = z
@@ -54,6 +60,8 @@ export const tokenSchema = z.strictObject({
       /** How many hosts may still join with it; omitted for any number until it expires. */
       uses_left: z.int().min(0).optional(),
       kubernetes: kubernetesJoinSchema.optional(),
+      /** Resources that hosts joining with it may offer; omitted for any of the services in `roles`. */
+      resources: offerLimitsSchema.optional(),
     })
     .refine(({ join_method: method, kubernetes }) => (method === "kubernetes") === (kubernetes !== undefined), {
       path: ["kubernetes"],

@@ -6,6 +6,8 @@ export const alpn = {
   stream: "platform-stream",
   /** Inside a stream of any kind but SSH: mutual TLS between a user and an agent, one StreamRequest, its StreamReply, then the kind's bytes. */
   service: "platform-service",
+  /** The same with several streams in it (core/transport/multiplex), each with a request of its own. Offered together with `service`, which older agents pick. */
+  serviceStreams: "platform-service-streams",
   /** TLS that ends at the auth service: relayed as it is. Offered together with `h2`, which the auth service picks. */
   auth: "platform-auth",
   /** Mutual TLS between a proxy and the auth service: one RelayHeader, then the TLS of a client of the proxy. */

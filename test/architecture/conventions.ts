@@ -130,7 +130,7 @@ export function httpClients(files: readonly SourceFile[]): string[] {
   const own = [
     "core/transport/dial/get-over.ts",
     "core/transport/dial/http-origin.ts",
-    "agent/app/http/upstream-http1.ts",
+    "agent/http/upstream-http1.ts",
     "control/proxy/app-front/agent-requests.ts",
   ];
   const client = /^import (?!type\b)[^;"]*\b(request|get|Agent)\b[^;"]*"node:https?"|"undici"/m;

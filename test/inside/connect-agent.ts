@@ -2,6 +2,7 @@ import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { type HostCredentials, joinHost } from "../../core/api/host-credentials.ts";
+import type { ServedKind } from "../../core/kinds/service-kinds.ts";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { fromOpensshPrivate } from "../../core/ssh/keys.ts";
 import { connectSsh, type SshConnection } from "../../core/ssh/ssh-client.ts";
@@ -36,9 +37,10 @@ export async function joinTestHost(cluster: TestCluster, hostname: string, role:
   return await joinHost({ open: cluster.open, trust, token: secret, role, hostname, names: [], labels: {}, services: ["ssh"], version: "1" });
 }
 
-/** A host whose agent may offer resources of this kind. */
-export async function joinServingHost(cluster: TestCluster, hostname: string, kind: "app" | "db"): Promise<HostCredentials> {
-  const { secret } = await cluster.admin.createToken({ roles: ["node", kind], ttlSeconds: 60, uses: 1, secret: "" });
+/** A host whose agent may offer resources of this kind: those with these names; left out: any. */
+export async function joinServingHost(cluster: TestCluster, hostname: string, kind: ServedKind, names?: readonly string[]): Promise<HostCredentials> {
+  const resources = names === undefined ? [] : [{ kind, names: [...names] }];
+  const { secret } = await cluster.admin.createToken({ roles: ["node", kind], ttlSeconds: 60, uses: 1, secret: "", resources });
   const facts = { role: "node", hostname, names: [], labels: {}, services: [kind], version: "1" } as const;
   return await joinHost({ open: cluster.open, trust: { pins: [cluster.auth.caPin] }, token: secret, ...facts });
 }

@@ -44,7 +44,7 @@ export function serviceDeps(options: InsideService): { readonly deps: ServiceDep
     credentials: () => credentials,
     access: { at: answer, fresh: answer, refresh: async () => access, ageMs: options.ageMs ?? (() => 0), announce: () => {}, follow },
     audit: { record: options.record ?? (async (facts) => void events.push(facts)) },
-    recordings: { begin: () => unused("recordings"), sendNow: () => unused("recordings") },
+    recordings: { begin: () => unused("recordings"), keep: () => false, sendNow: () => unused("recordings") },
     live: new LiveSessions(),
     node,
     lease: () => unused("leases"),

@@ -80,7 +80,7 @@ function faultOf(container: JsonObject, isReady: boolean): Pick<KubePod, "fault"
   const ends = countOf(container.restartCount);
   if (reason === "CrashLoopBackOff" || (ends >= maxEnds && ended.exitCode !== undefined)) {
     const status = typeof ended.exitCode === "number" ? ` with status ${ended.exitCode}` : "";
-    return { fault: "crash", why: plain(`its program has ended ${ends} times${status}`) };
+    return { fault: "crash", why: plain(ends === 0 ? reason : `its program has ended ${ends} times${status}`) };
   }
   return { fault: undefined, why };
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorText } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
+import type { UpgradeReason } from "../../core/versions/upgrade-reason.ts";
 import type { Leader } from "./leader.ts";
 import { runUpdate } from "./run-update.ts";
 import type { UpdateEnding, UpdateWorld } from "./update-run.ts";
@@ -18,8 +19,9 @@ export interface ReconcileOptions {
 
 /** Interval between runs without an event, ms (the specification's). */
 const everyMs = 30 * 60_000;
-/** While a roll-out is under way pods change without an event of the workload; and after an API server that did not answer. */
+/** Pause of a run that is to be looked at again soon: pods change without an event of the workload, and something may have been wanted meanwhile, ms. */
 const soonMs = 15_000;
+const soon: ReadonlySet<UpgradeReason> = new Set(["rolling_out", "upgraded", "rolled_back", "rollback_failed", "kubernetes_failed"]);
 /** Changes arrive in groups: one run is for all of them, ms. */
 const gatherMs = 300;
 /** Maximum duration of a run, ms. */
@@ -75,8 +77,7 @@ export class Reconciler {
 
 /** Pause before the next run without news, ms: its jitter keeps releases that started together apart. Pure. */
 function pauseAfter(ending: UpdateEnding | undefined, random: () => number): number {
-  const isSoon =
-    ending === undefined || ending.reason === "rolling_out" || ending.reason === "rollback_failed" || ending.reason === "kubernetes_failed";
+  const isSoon = ending === undefined || soon.has(ending.reason);
   return isSoon ? soonMs * (0.75 + random() / 2) : everyMs * (0.95 + random() / 20);
 }
 

@@ -1,26 +1,8 @@
-import { randomUUID } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { hostname } from "node:os";
-import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
-import { readPublicKeys } from "../../core/kubernetes/image-signature.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
 import { inCluster } from "../../core/kubernetes/in-cluster.ts";
-import { KubernetesApi } from "../../core/kubernetes/kubernetes-api.ts";
-import { createLog, type Log } from "../../core/log/log.ts";
-import { trustedRoots } from "../../core/transport/dial/start-tls.ts";
-import { formatHostPort } from "../../core/transport/host-port.ts";
-import { version } from "../../core/versions/version.ts";
-import { askWanted } from "./ask-wanted.ts";
-import { checkImage } from "./check-image.ts";
-import { ControllerState } from "./controller-state.ts";
-import { KubeCluster } from "./kube-cluster.ts";
+import { createLog } from "../../core/log/log.ts";
 import { type KubeSettings, kubeUsage, parseKubeSettings } from "./kube-settings.ts";
-import { Leader } from "./leader.ts";
-import { LeaseObject } from "./lease.ts";
-import { Reconciler } from "./reconcile.ts";
-import { RegistryReader } from "./registry.ts";
-import { serveProbes } from "./serve-probes.ts";
-import type { UpdateWorld } from "./update-run.ts";
-import { watchWorkload } from "./watch-workload.ts";
+import { serveController } from "./serve-controller.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -48,112 +30,11 @@ export async function runKubeUpdater(args: readonly string[], env: Env, terminal
   }
   const log = createLog({ level: settings.logLevel, format: "json", write: (line) => terminal.err(line.trimEnd()) });
   try {
-    await serve(settings, { env, log, signal: terminal.signal });
+    await serveController(settings, { pod: await inCluster(env), env, log, signal: terminal.signal });
     return 0;
   } catch (thrown) {
     if (!(thrown instanceof PlatformError)) throw thrown;
     log.error("could not start", { error: thrown.message, hint: thrown.hint });
     return 1;
   }
-}
-
-interface ControllerDeps {
-  readonly env: Env;
-  readonly log: Log;
-  readonly signal: AbortSignal;
-}
-
-const clock = { wall: () => new Date(), steady: () => performance.now() };
-
-/** Election, watch and runs, until aborted. Throws PlatformError if it cannot start. */
-async function serve(settings: KubeSettings, { env, log, signal }: ControllerDeps): Promise<void> {
-  const pod = await inCluster(env);
-  const { name, container, kind } = settings;
-  const namespace = settings.namespace ?? pod.namespace;
-  // A misspelt file must be found at the start, not in the maintenance window.
-  await readKeys(settings);
-  await using runRequests = new KubernetesApi(pod);
-  // Apart from the others: a renewal must not wait for a slow list.
-  await using leaseRequests = new KubernetesApi(pod);
-  const cluster = new KubeCluster({ requests: runRequests, namespace, name, container, kind });
-  const lease = new LeaseObject(leaseRequests, { namespace, name });
-  const leader = new Leader({ lease, me: `${hostname()}_${randomUUID()}`, log, clock, heard: (answered) => state.heard(answered) });
-  const state = new ControllerState({ updater: version, clock, isLeader: () => leader.holds });
-  await using health = await serveProbes(settings.health, state.health);
-  await using metrics = await serveProbes(settings.metrics, state.metrics);
-  const reconciler = new Reconciler({
-    leader,
-    log,
-    open: async (until) => await openUpdateWorld(settings, { env, log, cluster, leader, signal: until }),
-    began: () => state.began(),
-    ended: (ending) => state.ended(ending?.reason),
-  });
-  const { endpoint, mode } = settings;
-  log.info("the Kubernetes updater runs", {
-    version,
-    workload: `${namespace}/${name}`,
-    channel: endpoint.channel,
-    version_server: `${formatHostPort(endpoint)}${endpoint.path}`,
-    mode,
-    healthz: formatHostPort(health.address),
-    metrics: formatHostPort(metrics.address),
-  });
-  const watching = watchWorkload({ cluster, requests: runRequests, container, log, changed: () => reconciler.poke() }, signal);
-  await Promise.all([leader.run(signal), watching, reconciler.run(signal)]);
-  log.info("the Kubernetes updater has stopped");
-}
-
-interface WorldDeps extends ControllerDeps {
-  readonly cluster: KubeCluster;
-  readonly leader: Leader;
-}
-
-/** The real world of one run. Files are read for each: they are mounted, and may be replaced. */
-async function openUpdateWorld(settings: KubeSettings, { env, log, cluster, leader, signal }: WorldDeps): Promise<UpdateWorld & AsyncDisposable> {
-  const { endpoint, proxy, mode, minimum, baseImage, plainRegistries, pullCredentials } = settings;
-  const ca = settings.ca === undefined ? undefined : await textOf(settings.ca);
-  const keys = await readKeys(settings);
-  const registry = new RegistryReader({
-    env,
-    ca: ca === undefined ? undefined : [...trustedRoots(), ca],
-    plain: plainRegistries,
-    dockerConfig: async () => (pullCredentials === undefined ? "" : await textOf(pullCredentials)),
-    signal,
-  });
-  const now = (): Date => new Date();
-  return {
-    cluster,
-    ask: async (shared, facts) => await askWanted(shared, facts, { endpoint, proxy, env, ca, log, now, signal }),
-    check: async (name) => await checkImage(name, { registry, keys, platform: ownPlatform() }),
-    demandLease: () => leader.demand(),
-    mode,
-    minimum,
-    baseImage,
-    channel: endpoint.channel,
-    updater: version,
-    log,
-    now,
-    signal,
-    [Symbol.asyncDispose]: async () => await registry[Symbol.asyncDispose](),
-  };
-}
-
-/** Throws `invalid` naming the file. */
-async function readKeys({ publicKeys }: KubeSettings) {
-  if (publicKeys === undefined) return undefined;
-  const texts = await Promise.all(publicKeys.map(async (file) => await textOf(file)));
-  return texts.flatMap((text) => [...readPublicKeys(text)]);
-}
-
-async function textOf(file: string): Promise<string> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (cause) {
-    throw new PlatformError("invalid", `could not read ${file}: ${errorText(cause)}`, { cause });
-  }
-}
-
-/** As registries name it; this controller runs on the nodes for which it judges. */
-function ownPlatform(): string {
-  return `linux/${process.arch === "x64" ? "amd64" : process.arch}`;
 }

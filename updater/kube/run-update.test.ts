@@ -66,6 +66,15 @@ test("an unchanged result is written once, and again after 25 minutes", async ()
   expect(fake.events).toHaveLength(1);
 });
 
+test("a signed statement is remembered with the update that it ordered: an unsigned one does not count after it", async () => {
+  const fake = cluster();
+  await runUpdate(fakeWorld(fake, fake.client("me"), { wanted: wants("1.1.0", { proof: signed() }) }));
+  expect(fake.writes).toHaveLength(1);
+  expect(parseMemory(fake.set.annotations[memoryAnnotation]).memory).toMatchObject({ signed_at: 1400, update: { phase: "rolling" } });
+  await settle(fake, { wanted: wants("1.1.0") });
+  expect(parseMemory(fake.set.annotations[memoryAnnotation]).memory.signed_at).toBe(1400);
+});
+
 test("an image that is missing, unsigned or unknown changes nothing but the result", async () => {
   for (const [kind, reason] of [
     ["missing", "package_missing"],

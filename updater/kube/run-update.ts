@@ -4,7 +4,7 @@ import { decideUpdate } from "./decide-update.ts";
 import { takeStep } from "./take-step.ts";
 import { statusAnnotation, targetAnnotation } from "./update-memory.ts";
 import { type UpdateEnding, UpdateRun, type UpdateWorld } from "./update-run.ts";
-import { encodeStatus, isNews, isOtherResult, type UpdateStatus } from "./update-status.ts";
+import { isNews, isOtherResult } from "./update-status.ts";
 
 /** Maximum steps of one run: ask, check, forget, and one change, some of them again after a conflict. */
 const maxSteps = 12;
@@ -62,31 +62,19 @@ function failure(thrown: unknown): UpdateEnding {
   return { reason: thrown.code === "invalid" ? "not_configured" : "kubernetes_failed", detail: `${thrown.message}${hint}` };
 }
 
-/** Writes status and memory, if they say something new, and an Event if the result is another one. */
-async function publish(run: UpdateRun, { reason, detail }: UpdateEnding): Promise<void> {
-  const { world, workload, memory, proof, current, target } = run;
-  const line = availability(current, target);
-  world.log.info(detail, { reason, current, target, ...(line !== undefined && { found: line }) });
+/** Writes the status, if the run's own change has not and it says something new, and an Event if the result is another one. */
+async function publish(run: UpdateRun, ending: UpdateEnding): Promise<void> {
+  const { world, workload, memory, proof, statusBefore } = run;
+  const { reason, detail } = ending;
+  const status = run.status(ending);
+  const line = availability(status.current, status.target);
+  world.log.info(detail, { reason, current: status.current, target: status.target, ...(line !== undefined && { found: line }) });
   if (workload === undefined) return;
-  const { channel, updater } = world;
-  const now = world.now();
-  const status: UpdateStatus = {
-    reason,
-    detail,
-    ...(current !== undefined && { current }),
-    ...(target !== undefined && { target }),
-    channel,
-    updater_version: updater,
-    at: now.toISOString(),
-  };
-  const before = workload.annotations[statusAnnotation];
   const isObsolete = reason !== "suggested" && Object.hasOwn(workload.annotations, targetAnnotation);
-  if (!isNews(status, before) && !isObsolete) return;
-  await run.change({
-    annotations: { [statusAnnotation]: encodeStatus(status), ...(isObsolete && { [targetAnnotation]: undefined }) },
-    ...(proof?.kind === "signed" && { memory: { ...memory, signed_at: proof.issued } }),
-  });
-  if (!isOtherResult(status, before)) return;
+  if (isNews(status, workload.annotations[statusAnnotation]) || isObsolete) {
+    await run.change({ ending, ...(proof?.kind === "signed" && { memory }), ...(isObsolete && { annotations: { [targetAnnotation]: undefined } }) });
+  }
+  if (!isOtherResult(status, statusBefore)) return;
   const isWarning = exitStatus(reason, false) !== 0;
-  await world.cluster.record(workload, { reason, message: detail, isWarning, now }, world.signal);
+  await world.cluster.record(workload, { reason, message: detail, isWarning, now: world.now() }, world.signal);
 }

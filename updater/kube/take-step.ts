@@ -1,6 +1,6 @@
 import type { UpdateDecision } from "./update-decision.ts";
 import { rollingBack, settled, targetAnnotation, triggerAnnotation, withUndoing } from "./update-memory.ts";
-import type { UpdateEnding, UpdateRun } from "./update-run.ts";
+import type { RunChange, UpdateEnding, UpdateRun } from "./update-run.ts";
 
 /** Carries out the decision: at most one write. Returns the end of the run, or undefined to decide again. Throws what the cluster throws. */
 export async function takeStep(run: UpdateRun, decision: UpdateDecision): Promise<UpdateEnding | undefined> {
@@ -17,22 +17,15 @@ export async function takeStep(run: UpdateRun, decision: UpdateDecision): Promis
       await run.check(decision);
       return undefined;
     case "update":
-      await run.change({ image: decision.update.to.image, memory: { ...memory, update: decision.update } });
-      return { reason: "rolling_out", detail: decision.detail };
+      return await rollStep(run, { image: decision.update.to.image, memory: { ...memory, update: decision.update } }, decision.detail);
     case "accept":
       return await acceptStep(run, decision);
     case "roll_back": {
-      const { update, why } = decision;
-      await run.change({ image: update.from.image, memory: rollingBack(memory, { update, now, why }) });
-      return { reason: "rolling_out", detail: decision.detail };
+      const { update, why, detail } = decision;
+      return await rollStep(run, { image: update.from.image, memory: rollingBack(memory, { update, now, why }) }, detail);
     }
-    case "forget": {
-      // A version that was rolled back is what the run is about, whatever the cluster wants now.
-      run.about = decision.reason === "rolled_back" ? memory.update?.to.version : undefined;
-      const { good: _, ...rest } = settled(memory);
-      await run.change({ memory: rest });
-      return decision.reason === "rolled_back" ? { reason: decision.reason, detail: decision.detail } : undefined;
-    }
+    case "forget":
+      return await forgetStep(run, decision);
     case "undone": {
       const trigger = run.workload?.annotations[triggerAnnotation] ?? "";
       await run.change({ memory: withUndoing(memory, { version: decision.version, at: now, trigger }) });
@@ -48,9 +41,29 @@ export async function takeStep(run: UpdateRun, decision: UpdateDecision): Promis
   }
 }
 
+async function rollStep(run: UpdateRun, change: RunChange, detail: string): Promise<UpdateEnding> {
+  const ending = { reason: "rolling_out", detail } as const;
+  await run.change({ ...change, ending });
+  return ending;
+}
+
 async function acceptStep(run: UpdateRun, { good, isHealthy, detail }: Extract<UpdateDecision, { act: "accept" }>): Promise<UpdateEnding> {
   const { good: _, ...rest } = settled(run.memory);
-  await run.change({ memory: isHealthy ? { ...rest, good } : rest });
   run.about = good.version;
-  return { reason: "upgraded", detail };
+  const ending = { reason: "upgraded", detail } as const;
+  await run.change({ memory: isHealthy ? { ...rest, good } : rest, ending });
+  return ending;
+}
+
+/** A version that was rolled back is what the run is about, whatever the cluster wants now; after any other end the run goes on. */
+async function forgetStep(run: UpdateRun, { reason, detail }: Extract<UpdateDecision, { act: "forget" }>): Promise<UpdateEnding | undefined> {
+  const { update } = run.memory;
+  const { good: _, ...memory } = settled(run.memory);
+  if (reason !== "rolled_back") {
+    await run.change({ memory });
+    return undefined;
+  }
+  run.about = update?.to.version;
+  await run.change({ memory, ending: { reason, detail } });
+  return { reason, detail };
 }

@@ -5,7 +5,8 @@ import { versionOfImage } from "./image-reference.ts";
 import type { KubeCluster } from "./kube-cluster.ts";
 import type { SharedState } from "./shared-state.ts";
 import type { ImageVerdict, UpdateDecision, UpdateFacts, WantedVersion } from "./update-decision.ts";
-import { encodeMemory, memoryAnnotation, parseMemory, type UpdateMemory } from "./update-memory.ts";
+import { encodeMemory, memoryAnnotation, parseMemory, statusAnnotation, type UpdateMemory } from "./update-memory.ts";
+import { encodeStatus, type UpdateStatus } from "./update-status.ts";
 import type { Workload } from "./workload.ts";
 
 /** Everything that a run touches. */
@@ -51,6 +52,7 @@ export class UpdateRun {
   #workload: Workload | undefined;
   #pods: UpdateFacts["pods"] = [];
   #shared: SharedState | undefined;
+  #statusBefore: string | undefined;
 
   constructor(world: UpdateWorld) {
     this.world = world;
@@ -65,8 +67,9 @@ export class UpdateRun {
     return parseMemory(this.#workload?.annotations[memoryAnnotation]).memory;
   }
 
-  get current(): string | undefined {
-    return this.#workload === undefined ? undefined : versionOfImage(this.#workload.image);
+  /** An accepted statement of the auth service is remembered: no older one counts after it, and none that is unsigned. */
+  #withProof(memory: UpdateMemory): UpdateMemory {
+    return this.proof?.kind === "signed" ? { ...memory, signed_at: this.proof.issued } : memory;
   }
 
   /** Version that the run is about, for its status. */
@@ -82,6 +85,7 @@ export class UpdateRun {
   async gather(): Promise<UpdateFacts> {
     const { cluster, mode, minimum, baseImage, signal } = this.world;
     this.#workload = await cluster.workload(signal);
+    this.#statusBefore ??= this.#workload.annotations[statusAnnotation];
     this.#pods = await cluster.pods(this.#workload, signal);
     this.#shared ??= await cluster.sharedState(signal);
     return {
@@ -109,16 +113,37 @@ export class UpdateRun {
     this.#image = { name, verdict: await this.world.check(name) };
   }
 
-  /** Writes the image and what must be remembered about it, in one step. Throws `conflict` if the workload has changed since it was read. */
-  async change(change: {
-    readonly image?: string;
-    readonly memory?: UpdateMemory;
-    readonly annotations?: Readonly<Record<string, string | undefined>>;
-  }) {
-    const { image, memory, annotations = {} } = change;
-    if (this.#workload === undefined) throw new Error("the workload was not read");
-    const all = { ...annotations, ...(memory !== undefined && { [memoryAnnotation]: encodeMemory(memory) }) };
-    this.world.demandLease();
-    this.#workload = await this.world.cluster.change(this.#workload, { ...(image !== undefined && { image }), annotations: all }, this.world.signal);
+  /** The status for this ending, with this image running. */
+  status({ reason, detail }: UpdateEnding, image = this.#workload?.image ?? ""): UpdateStatus {
+    const [current, target] = [versionOfImage(image), this.target];
+    const { channel, updater } = this.world;
+    const versions = { ...(current !== undefined && { current }), ...(target !== undefined && { target }) };
+    return { reason, detail, ...versions, channel, updater_version: updater, at: this.world.now().toISOString() };
   }
+
+  /** The status annotation as this run has found it. */
+  get statusBefore(): string | undefined {
+    return this.#statusBefore;
+  }
+
+  /**
+   * Writes the image, what must be remembered about it, and the run's ending if it is known, in one step. Throws `conflict` if the workload has
+   * changed since it was read, with nothing changed.
+   */
+  async change({ image, memory, annotations = {}, ending }: RunChange): Promise<void> {
+    const workload = this.#workload;
+    if (workload === undefined) throw new Error("the workload was not read");
+    const status = ending === undefined ? {} : { [statusAnnotation]: encodeStatus(this.status(ending, image ?? workload.image)) };
+    const all = { ...annotations, ...status, ...(memory !== undefined && { [memoryAnnotation]: encodeMemory(this.#withProof(memory)) }) };
+    this.world.demandLease();
+    this.#workload = await this.world.cluster.change(workload, { ...(image !== undefined && { image }), annotations: all }, this.world.signal);
+  }
+}
+
+/** A change of the workload by a run. */
+export interface RunChange {
+  readonly image?: string;
+  readonly memory?: UpdateMemory;
+  readonly annotations?: Readonly<Record<string, string | undefined>>;
+  readonly ending?: UpdateEnding;
 }

@@ -38,6 +38,7 @@ export function Explain() {
             <option value="ssh">Host</option>
             <option value="app">Application</option>
             <option value="db">Database</option>
+            <option value="kube">Kubernetes cluster</option>
           </select>
         </label>
         <Field name="name" label="Name" isRequired />

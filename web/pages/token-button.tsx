@@ -33,6 +33,7 @@ const services: readonly (readonly [role: TokenAsk["roles"][number], text: strin
   ["node", "SSH: shells and files"],
   ["app", "applications"],
   ["db", "databases"],
+  ["kube", "Kubernetes clusters"],
   ["proxy", "another proxy of this cluster"],
 ];
 

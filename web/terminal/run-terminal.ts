@@ -3,14 +3,14 @@ import type { Terminal } from "@xterm/xterm";
 import type { TerminalAsk, TerminalNotice } from "../../core/api/web/terminal.ts";
 import { openTerminal } from "../terminal-view/open-terminal.ts";
 import { linkAddress, titleText } from "./asked-terminal.ts";
-import { type OpenTerminal, openSocket } from "./terminal-socket.ts";
+import { type OpenTerminal, openSocket, type TerminalEnd } from "./terminal-socket.ts";
 
 export interface TerminalPage {
   readonly wish: Omit<Extract<TerminalAsk, { type: "open" }>, "cols" | "rows"> | Omit<Extract<TerminalAsk, { type: "join" }>, "cols" | "rows">;
   readonly token: string;
   readonly isForReader: boolean;
   readonly opened: (notice: Extract<TerminalNotice, { type: "opened" }>) => void;
-  readonly ended: (notice: Exclude<TerminalNotice, { type: "opened" }> | undefined) => void;
+  readonly ended: (notice: TerminalEnd | undefined) => void;
   readonly titled: (title: string) => void;
   /** A link to a web page was chosen. */
   readonly linked: (address: string) => void;

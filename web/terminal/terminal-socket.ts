@@ -1,13 +1,17 @@
 import type { TerminalAsk, TerminalControl, TerminalNotice } from "../../core/api/web/terminal.ts";
 import { Outbox } from "./outbox.ts";
+import { Pulse } from "./pulse.ts";
 
 export interface TerminalEvents {
   readonly opened: (notice: Extract<TerminalNotice, { type: "opened" }>) => void;
   /** Bytes for the screen; `shown` is called once they are on it. */
   readonly output: (bytes: Uint8Array, shown: () => void) => void;
   /** Called once. Undefined: the connection was lost. */
-  readonly ended: (notice: Exclude<TerminalNotice, { type: "opened" }> | undefined) => void;
+  readonly ended: (notice: TerminalEnd | undefined) => void;
 }
+
+/** How a terminal has ended. */
+export type TerminalEnd = Extract<TerminalNotice, { type: "ended" | "error" }>;
 
 export interface OpenTerminal {
   /** False: it is too much at once, and was not sent. */
@@ -28,12 +32,28 @@ export function openSocket(ask: TerminalAsk, token: string, events: TerminalEven
     if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
   };
   let isOver = false;
-  const end = (notice: Parameters<TerminalEvents["ended"]>[0]): void => {
-    if (isOver) return;
+  const stop = (): void => {
     isOver = true;
+    pulse.stop();
+    removeEventListener("online", check);
+    document.removeEventListener("visibilitychange", check);
     outbox.close();
+  };
+  const end = (notice: TerminalEnd | undefined): void => {
+    if (isOver) return;
+    stop();
     events.ended(notice);
   };
+  const pulse = new Pulse({
+    ask: () => control({ type: "read", bytes: 0 }),
+    lost: () => {
+      end(undefined);
+      socket.close();
+    },
+  });
+  const check = (): void => pulse.check();
+  addEventListener("online", check);
+  document.addEventListener("visibilitychange", check);
   let shown = 0;
   const show = (bytes: Uint8Array): void => {
     events.output(bytes, () => {
@@ -48,10 +68,17 @@ export function openSocket(ask: TerminalAsk, token: string, events: TerminalEven
     socket.send(JSON.stringify(ask));
   });
   socket.addEventListener("message", ({ data }: MessageEvent<unknown>) => {
-    if (data instanceof ArrayBuffer) return show(new Uint8Array(data));
+    if (isOver) return;
+    if (data instanceof ArrayBuffer) {
+      pulse.heard(false);
+      return show(new Uint8Array(data));
+    }
     const notice = JSON.parse(String(data)) as TerminalNotice;
-    if (notice.type === "opened") events.opened(notice);
-    else end(notice);
+    pulse.heard(notice.type === "alive");
+    if (notice.type === "opened") {
+      pulse.start();
+      events.opened(notice);
+    } else if (notice.type === "ended" || notice.type === "error") end(notice);
   });
   socket.addEventListener("close", () => end(undefined));
   return {
@@ -59,8 +86,7 @@ export function openSocket(ask: TerminalAsk, token: string, events: TerminalEven
     resize: ({ cols, rows }) => control({ type: "resize", cols, rows }),
     close: () => {
       control({ type: "end" });
-      isOver = true;
-      outbox.close();
+      stop();
       socket.close();
     },
   };

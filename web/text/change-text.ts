@@ -2,7 +2,7 @@ import type { RolePreview } from "../../core/api/web/access.ts";
 
 type Change = Pick<RolePreview["changes"][number], "kind" | "name" | "as">;
 
-const nouns = { ssh: "host", app: "application", db: "database" } as const;
+const nouns = { ssh: "host", app: "application", db: "database", kube: "Kubernetes cluster" } as const;
 
 /** What a user gains or loses: `host web-1 as root, ann`, `application wiki`, `list and read of role documents`. Pure. */
 export function changeText({ kind, name, as }: Change): string {

@@ -74,7 +74,7 @@ describe("the audit of a web application", () => {
 
   test("that must be kept and cannot be ends the session, and no request goes on", async () => {
     await using upstream = await WebUpstream.open();
-    const recordings = { begin: () => Promise.reject(new PlatformError("limit", "too many recordings")), sendNow: async () => {} };
+    const recordings = { begin: () => Promise.reject(new PlatformError("limit", "too many recordings")), keep: () => false, sendNow: async () => {} };
     const service = await world.service({ access: { sessionRecording: "node-sync" }, spec: { uri: upstream.uri } });
     const deps = { ...service.deps, recordings };
     const sessions = new AppSessions(deps, new AbortController().signal);

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { type Duplex, duplexPair } from "node:stream";
 import { setInterval as every } from "node:timers/promises";
 import { assertionHeader } from "../../../core/resources/app-headers.ts";
-import { fieldPairs } from "./exchange.ts";
-import { maxHead } from "./http-session.ts";
+import { fieldPairs } from "../../http/exchange.ts";
+import { maxHead } from "../../http/http-handlers.ts";
 import type { UpstreamRoad } from "./upstream-road.ts";
 import { acceptWebSocket, echoFrames } from "./web-socket.ts";
 

@@ -1,6 +1,6 @@
 import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { HeaderField } from "../../../core/resources/app-headers.ts";
-import { fieldOf, type ResponseHead } from "./exchange.ts";
+import { fieldOf, type WholeResponse } from "../../http/exchange.ts";
 
 /** A response of this agent instead of the application's. */
 export class HttpRefusal extends Error {
@@ -35,10 +35,7 @@ export function refusalReason({ message, cause }: HttpRefusal): string {
 }
 
 /** The response that states a refusal: a page for browsers, JSON for programs that prefer it. Pure. */
-export function refusalResponse(
-  { status, message }: HttpRefusal,
-  headers: readonly HeaderField[],
-): { readonly head: ResponseHead; readonly body: Buffer } {
+export function refusalResponse({ status, message }: HttpRefusal, headers: readonly HeaderField[]): WholeResponse {
   const accept = fieldOf(headers, "accept") ?? "";
   const isPage = accept.includes("text/html");
   const isJson = !isPage && accept.includes("json");

@@ -22,11 +22,3 @@ export interface HttpSession {
   /** The end of the connection. */
   readonly signal: AbortSignal;
 }
-
-/** Exchanges that one connection may have open: requests that wait for their responses in HTTP/1.1, streams in HTTP/2. */
-export const maxExchanges = 100;
-/** Maximum size of a request's fields, bytes. */
-export const maxHead = 64 * 1024;
-/** Time until the first request is complete, and for which a connection without a request is kept, ms. */
-export const usualWaits = { firstMs: 20_000, idleMs: 120_000 } as const;
-export type Waits = { readonly [Name in keyof typeof usualWaits]: number };

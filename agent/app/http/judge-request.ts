@@ -1,6 +1,6 @@
 import type { AppCors } from "../../../core/resources/app.ts";
 import type { HeaderField } from "../../../core/resources/app-headers.ts";
-import type { ClientRequest } from "./exchange.ts";
+import type { ClientRequest } from "../../http/exchange.ts";
 import { hostname, isLoopback } from "./host-name.ts";
 import { HttpRefusal } from "./http-refusal.ts";
 

@@ -1,4 +1,5 @@
 import { assertionHeader, canonicalHeader, type HeaderField, isOfConnection, isPlatformHeader } from "../../../core/resources/app-headers.ts";
+import { namedByConnection } from "../../http/passed-fields.ts";
 import { withoutPlatformCookies } from "./cookies.ts";
 
 export interface RequestFacts {
@@ -52,9 +53,3 @@ export function requestHeaders({ headers, host, clientIp, server, assertion, set
 
 /** Fields that `Connection` cannot drop: the message would end elsewhere for the application than for this agent. */
 const framing: ReadonlySet<string> = new Set(["content-length", "expect"]);
-
-/** Names that `Connection` lists. Pure. */
-export function namedByConnection(headers: readonly HeaderField[]): ReadonlySet<string> {
-  const listed = headers.filter(([name]) => canonicalHeader(name) === "connection").flatMap(([, value]) => value.split(","));
-  return new Set(listed.map((name) => canonicalHeader(name.trim())));
-}

@@ -1,7 +1,7 @@
-import { canonicalHeader, type HeaderField, isOfConnection, isReservedHeader } from "../../../core/resources/app-headers.ts";
+import { canonicalHeader, type HeaderField, isOfConnection } from "../../../core/resources/app-headers.ts";
+import { namedByConnection } from "../../http/passed-fields.ts";
 import { allowedSetCookie } from "./cookies.ts";
 import { hostname, isLoopback } from "./host-name.ts";
-import { namedByConnection } from "./request-headers.ts";
 
 export interface ResponseFacts {
   /** As the application sent them. */
@@ -23,11 +23,6 @@ export function responseHeaders({ headers, host, redirect }: ResponseFacts): rea
     const cookie = allowedSetCookie(value, hostname(host));
     return cookie === undefined ? [] : [[name, cookie]];
   });
-}
-
-/** Trailers as they may go on, either way. Pure. */
-export function passedTrailers(trailers: readonly HeaderField[]): readonly HeaderField[] {
-  return trailers.filter(([name]) => !isReservedHeader(name) && !["host", "set-cookie", "cookie", "authorization"].includes(canonicalHeader(name)));
 }
 
 /** The target of a redirect, at the public address if it leads to one of these hosts. Pure. */

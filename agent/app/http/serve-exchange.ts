@@ -1,11 +1,13 @@
-import type { Readable, Writable } from "node:stream";
+import type { Writable } from "node:stream";
 import type { HeaderField } from "../../../core/resources/app-headers.ts";
-import type { ClientAnswer, ClientRequest, UpstreamAnswer, UpstreamRequest } from "./exchange.ts";
+import { copyBody } from "../../http/copy-body.ts";
+import { type ClientAnswer, type ClientRequest, sendWhole, type UpstreamAnswer, type UpstreamRequest } from "../../http/exchange.ts";
+import { passedTrailers } from "../../http/passed-fields.ts";
 import { HttpRefusal, refusalReason, refusalResponse, unreached, unready } from "./http-refusal.ts";
 import type { HttpSession } from "./http-session.ts";
 import { type Judged, judgeTarget } from "./judge-request.ts";
 import { requestHeaders } from "./request-headers.ts";
-import { passedTrailers, responseHeaders } from "./response-headers.ts";
+import { responseHeaders } from "./response-headers.ts";
 import { setHeaders } from "./set-headers.ts";
 
 /** Status in the recording of a request whose client left before the response. */
@@ -20,7 +22,7 @@ export async function serveExchange(asked: ClientRequest, answer: ClientAnswer, 
     const redirect = redirectOfRoot(asked.method, judged, session);
     if (redirect !== undefined) {
       note(redirect.status);
-      return sendWhole(answer, redirect, Buffer.alloc(0));
+      return sendWhole(answer, { head: redirect, body: Buffer.alloc(0) });
     }
     const request = await preparedRequest({ asked, judged }, session, { signal: answer.gone, onInform: (...facts) => answer.inform(...facts) });
     const response = await session.upstream.send(asked, request).catch((thrown: unknown) => {
@@ -35,7 +37,7 @@ export async function serveExchange(asked: ClientRequest, answer: ClientAnswer, 
     logRefusal(refusal, session);
     if (refusal.status === 400 || refusal.status === 501) answer.close();
     const { head, body } = refusalResponse(refusal, asked.headers);
-    sendWhole(answer, head, asked.method === "HEAD" ? Buffer.alloc(0) : body);
+    sendWhole(answer, { head, body: asked.method === "HEAD" ? Buffer.alloc(0) : body });
   }
 }
 
@@ -125,7 +127,7 @@ async function pass(
     throw unreached(session.app.name, thrown);
   }
   try {
-    if (hasBody) await copy(body, to, session.touch);
+    if (hasBody) await copyBody(body, to, session.touch);
     else body.resume();
     // Node ends the body of a stream that was reset, as if it were complete.
     if (hasBody && response.isBroken()) throw new Error("the response is incomplete");
@@ -133,42 +135,6 @@ async function pass(
   } catch (thrown) {
     // The client notices: it gets no end. With a reason, HTTP/2 does not report the end of a stream that was read.
     body.destroy(thrown instanceof Error ? thrown : new Error(String(thrown)));
-    answer.abort();
-  }
-}
-
-/** Resolves once all of the body is written; rejects when either end breaks. `pipeline` costs as much as the rest of a short request. */
-function copy(body: Readable, to: Writable, touch: () => void): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (to.destroyed) {
-      reject(new Error("the client has left"));
-      return;
-    }
-    let hasEnded = false;
-    // Both close after a whole response, too: an error costs its stack.
-    const broken = (): void => {
-      if (!hasEnded) reject(new Error("the response ended early"));
-    };
-    const onEnd = (): void => {
-      hasEnded = true;
-      resolve();
-    };
-    const onData = (chunk: Buffer): void => {
-      touch();
-      if (!to.write(chunk)) body.pause();
-    };
-    const onDrain = (): void => void body.resume();
-    body.on("data", onData).once("end", onEnd).on("error", reject).once("close", broken);
-    to.on("drain", onDrain).once("close", broken).on("error", reject);
-  });
-}
-
-function sendWhole(answer: ClientAnswer, head: Parameters<ClientAnswer["begin"]>[0], body: Buffer): void {
-  try {
-    const to = answer.begin(head, body.length > 0);
-    if (body.length > 0) to.write(body);
-    answer.end([]);
-  } catch {
     answer.abort();
   }
 }

@@ -4,13 +4,14 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { silentLog } from "../../../core/log/log.ts";
 import { canonicalHeader } from "../../../core/resources/app-headers.ts";
+import { fieldPairs } from "../../http/exchange.ts";
+import { serveHttp1 } from "../../http/serve-http1.ts";
 import { offeredApp } from "../offered-app.ts";
 import { Assertion } from "./assertion.ts";
-import { fieldPairs } from "./exchange.ts";
 import type { HttpSession } from "./http-session.ts";
-import { serveHttp1 } from "./serve-http1.ts";
 import { Upstream } from "./upstream.ts";
 import type { UpstreamRoad } from "./upstream-road.ts";
+import { webHandlers } from "./web-handlers.ts";
 
 /** Requests that reached the application, in memory. */
 function capturing() {
@@ -61,7 +62,7 @@ async function serve(bytes: string) {
     answer += String(chunk);
   });
   near.on("error", () => {});
-  const served = serveHttp1(far, session, { firstMs: 5_000, idleMs: 20 });
+  const served = serveHttp1(far, webHandlers(session), { firstMs: 5_000, idleMs: 20, maxExchanges: 100 });
   near.write(bytes, "latin1");
   // All is in memory: what can happen has happened after some turns.
   for (let turn = 0; turn < 40; turn += 1) await new Promise((resolve) => void setImmediate(resolve));

@@ -3,15 +3,15 @@ import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { HeaderField } from "../../../core/resources/app-headers.ts";
 import { relay } from "../../../core/transport/relay.ts";
-import { type ClientRequest, fieldOf } from "./exchange.ts";
-import { HttpRefusal, unreached } from "./http-refusal.ts";
+import { type ClientRequest, fieldOf } from "../../http/exchange.ts";
+import { clientRequest } from "../../http/http1-request.ts";
+import { closing, encodeHead, endSoon, refuseRaw } from "../../http/raw-response.ts";
+import type { UpgradeAnswer } from "../../http/upstream-http1.ts";
+import { HttpRefusal, refusalResponse, unreached } from "./http-refusal.ts";
 import type { HttpSession } from "./http-session.ts";
-import { clientRequest } from "./http1-request.ts";
 import { judgeOrigin, judgeTarget } from "./judge-request.ts";
-import { closing, encodeHead, endSoon, refuseRaw } from "./raw-response.ts";
 import { responseHeaders } from "./response-headers.ts";
 import { logRefusal, noteOf, preparedRequest } from "./serve-exchange.ts";
-import type { UpgradeAnswer } from "./upstream-http1.ts";
 
 /**
  * Serves a request for another protocol, such as a WebSocket. The protocol begins only when the application has agreed; its refusal goes to the client as
@@ -39,7 +39,7 @@ export async function serveUpgrade(request: IncomingMessage, socket: Duplex, ses
     const refusal = thrown instanceof HttpRefusal ? thrown : unreached(session.app.name, thrown);
     note(refusal.status);
     logRefusal(refusal, session);
-    refuseRaw(socket, refusal, asked.headers);
+    refuseRaw(socket, refusalResponse(refusal, asked.headers));
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
 import { Attempt, ignoreError } from "../../../core/transport/dial/attempt.ts";
 import { startTls } from "../../../core/transport/dial/start-tls.ts";
+import type { OpenRoad } from "../../http/upstream-http1.ts";
 import { dialApp } from "../dial-app.ts";
 import type { OfferedApp } from "../offered-app.ts";
 import type { Targets } from "../target-policy.ts";
@@ -11,23 +11,13 @@ const handshakeMs = 15_000;
 /** Time for which a connection without a request is kept, ms: an application closes it some time. */
 const preparedMs = 2_000;
 
-/** Protocols of HTTP inside TLS, the preferred one first. */
-export type HttpProtocols = readonly ("h2" | "http/1.1")[];
-
 /** Connections to one application, for one connection of a user. */
 export interface UpstreamRoad {
   /** Opens the first connection before there is a request: an application that cannot be reached is the other agents' turn. Throws `unavailable`. */
   prepare(): Promise<void>;
-  /** A connection that speaks one of these. Throws PlatformError. */
-  open(protocols: HttpProtocols): Promise<OpenedRoad>;
+  readonly open: OpenRoad;
   /** Drops what was prepared and not used. */
   close(): void;
-}
-
-export interface OpenedRoad {
-  readonly socket: Duplex;
-  /** Selected inside TLS; undefined where there is no TLS, or the application selects nothing. */
-  readonly selected: "h2" | "http/1.1" | undefined;
 }
 
 /** The way to an application from this host's own network, never through an HTTP proxy. */

@@ -1,8 +1,11 @@
 import type { ClientHttp2Session } from "node:http2";
-import { type ClientRequest, fieldOf, type UpstreamAnswer, type UpstreamRequest } from "./exchange.ts";
-import { type UpgradeAnswer, UpstreamHttp1 } from "./upstream-http1.ts";
-import { openHttp2, sendHttp2 } from "./upstream-http2.ts";
+import { type ClientRequest, fieldOf, type UpstreamAnswer, type UpstreamRequest } from "../../http/exchange.ts";
+import { type UpgradeAnswer, UpstreamHttp1 } from "../../http/upstream-http1.ts";
+import { openHttp2, sendHttp2 } from "../../http/upstream-http2.ts";
 import type { UpstreamRoad } from "./upstream-road.ts";
+
+/** Maximum connections to the application for one connection of a user, and those that are kept between requests. */
+const most = { open: 32, kept: 4 } as const;
 
 export interface UpstreamOptions {
   readonly road: UpstreamRoad;
@@ -20,7 +23,7 @@ export class Upstream {
 
   constructor(options: UpstreamOptions) {
     this.#options = options;
-    this.#http1 = new UpstreamHttp1(options.road, options.keepsConnections ?? true);
+    this.#http1 = new UpstreamHttp1(options.road.open, { keeps: options.keepsConnections ?? true, most });
   }
 
   /** Throws what opening a connection throws, and Node's errors. */

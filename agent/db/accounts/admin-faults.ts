@@ -1,7 +1,7 @@
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { errorLine } from "../../service/health.ts";
 import type { Database } from "../database.ts";
-import { errorLine } from "../health.ts";
 import type { AccountServer } from "./account-server.ts";
 
 export interface AdminFaultsOptions {

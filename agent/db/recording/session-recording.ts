@@ -1,4 +1,5 @@
 import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { encodeMember } from "../../../core/recording/member.ts";
 import { encodeBegin, encodeEnd, encodeStatementsHeader, type StatementResult, type StatementsHeader } from "../../../core/recording/statements.ts";
 import { RecordingFile } from "../../../core/recording-spool/recording-file.ts";
 import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
@@ -28,6 +29,8 @@ const lazyMs = 5_000;
 /** Amount of lines with which the file is opened early, and which makes the client wait, characters. */
 const earlyLength = 64 * 1024;
 const waitLength = 512 * 1024;
+/** Amount of lines of a whole session that needs no file, characters. */
+const shortLength = 16 * 1024;
 
 const ignore: Settle = () => {};
 
@@ -90,7 +93,7 @@ export class SessionRecording implements StatementLog {
   /** The session has ended: the rest goes to the disk. Never throws. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    if (this.#lines.length > 0) void this.#ensureOpen();
+    if (this.#lines.length > 0 && !this.#keepShort()) void this.#ensureOpen();
     clearTimeout(this.#timer);
     await this.#opening;
     this.#stopWatch();
@@ -113,6 +116,21 @@ export class SessionRecording implements StatementLog {
     else if (this.#opening === undefined) this.#timer ??= setTimeout(() => void this.#ensureOpen(), lazyMs);
   }
 
+  /** A session that ends before its file was opened needs none. */
+  #keepShort(): boolean {
+    if (this.#opening !== undefined || this.#length > shortLength) return false;
+    const { facts, recordings } = this.#session;
+    const bytes = encodeMember(Buffer.from([this.#header(), ...this.#lines].join("")), 0);
+    if (!recordings.keep({ facts, bytes })) return false;
+    this.#taken();
+    return true;
+  }
+
+  #header(): string {
+    const { facts, header } = this.#session;
+    return encodeStatementsHeader({ ...header, platform: facts });
+  }
+
   #ensureOpen(): Promise<void> {
     clearTimeout(this.#timer);
     this.#opening ??= this.#openFile();
@@ -121,9 +139,8 @@ export class SessionRecording implements StatementLog {
 
   /** Never throws. */
   async #openFile(): Promise<void> {
-    const { facts, header, isSync, recordings } = this.#session;
-    const first = encodeStatementsHeader({ ...header, platform: facts });
-    const start = { lines: [first, ...this.#taken()], ...(!this.#isRequired && { flushMs: lazyMs }) };
+    const { facts, isSync, recordings } = this.#session;
+    const start = { lines: [this.#header(), ...this.#taken()], ...(!this.#isRequired && { flushMs: lazyMs, isSynced: false }) };
     const onFailed = (why: PlatformError): void => this.#fail(why);
     try {
       const open = await recordings.begin({ facts, onFailed, open: async (options) => await RecordingFile.open(options, start) });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ServedGrant } from "../../../core/access/authorize.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { holdToRules } from "../../service/hold-to-rules.ts";
@@ -17,6 +18,8 @@ export interface BegunSession {
   readonly queue: AuditQueue;
   /** Undefined: its statements are not recorded. */
   readonly recording: SessionRecording | undefined;
+  /** Resolves once the start is in the audit: nothing is asked of a server before. Rejects when it cannot be kept. */
+  readonly recorded: Promise<void>;
 }
 
 export interface SessionLogin {
@@ -49,15 +52,26 @@ export async function beginSession(login: SessionLogin, deps: DbDeps): Promise<B
     await recording?.start();
     signal.throwIfAborted();
     await makeAccount(grant, login);
-    // A session that cannot be recorded does not begin.
-    await events.started(stated);
+    // A session that cannot be recorded does not begin. While it waits for the disk the road to the server is opened, but where roles demand a recording.
+    const recorded = events.started(stated);
+    await (grant.rules.strictRecording ? recorded : Promise.race([recorded, nextTurn()]));
     const queue = hold(grant, login, deps);
     lease?.onLost(end);
-    return { grant, queue, recording };
+    return { grant, queue, recording, recorded: orRefused(recorded, login) };
   } catch (thrown) {
     await events.refused(toPlatformError(thrown), stated);
     throw thrown;
   }
+}
+
+/** The same, with the refusal recorded. It may be looked at later, or never. */
+function orRefused(recorded: Promise<void>, { events, stated }: SessionLogin): Promise<void> {
+  const known = recorded.catch(async (thrown: unknown) => {
+    await events.refused(toPlatformError(thrown), stated);
+    throw thrown;
+  });
+  known.catch(() => {});
+  return known;
 }
 
 function recordingOf({ rules }: ServedGrant<"db">, { facts, names, end, onClose }: SessionLogin, deps: DbDeps): SessionRecording | undefined {

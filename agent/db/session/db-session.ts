@@ -85,7 +85,8 @@ export class DbSession implements EngineSession {
     const { user = "" } = names;
     const credentials = await this.#facts.credentials(user);
     this.signal.throwIfAborted();
-    return serverRoad(this.database, { user, credentials, dial: async (address) => await this.#sockets.dial(address) }, this.signal);
+    const begun = this.#begun?.recorded ?? Promise.resolve();
+    return serverRoad(this.database, { user, credentials, begun, dial: async (address) => await this.#sockets.dial(address) }, this.signal);
   }
 
   async #enter(names: DatabaseNames, stated: LoginFacts): Promise<void> {
@@ -123,8 +124,16 @@ export class DbSession implements EngineSession {
     this.#sockets.destroy();
     await Promise.allSettled([this.#entering]);
     await Promise.all(this.#closings.map(async (close) => await close()));
-    if (this.#begun !== undefined) await this.#events.ended(reason);
+    if (this.#begun !== undefined && (await hasBegun(this.#begun))) await this.#events.ended(reason);
   }
+}
+
+/** Whether its start is in the audit. */
+async function hasBegun({ recorded }: BegunSession): Promise<boolean> {
+  return await recorded.then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Resolves when both have room; undefined: they have. */

@@ -23,7 +23,7 @@ describe("a session of a database", () => {
     "is recorded here in mode %s, as a proxy sees ciphertext",
     async (sessionRecording) => {
       const begin = recordingsOf(() => Promise.reject(full));
-      const { session, events } = sessions.open({ sessionRecording, recordings: { begin, sendNow: async () => {} } });
+      const { session, events } = sessions.open({ sessionRecording, recordings: { begin, keep: () => false, sendNow: async () => {} } });
       const isSync = sessionRecording.endsWith("-sync");
       const login = session.login(loginNames);
       if (isSync) await expect(login).rejects.toThrow("sessions on this host must be recorded, and this one cannot be");
@@ -42,7 +42,11 @@ describe("a session of a database", () => {
   test("with record_session: strict ends when its recording fails, and does not begin without one", async () => {
     const begin = recordingsOf(() => Promise.reject(full));
     const options = { record_session: { default: "strict" } } as const;
-    const { session, events } = sessions.open({ sessionRecording: "node", options, recordings: { begin, sendNow: async () => {} } });
+    const { session, events } = sessions.open({
+      sessionRecording: "node",
+      options,
+      recordings: { begin, keep: () => false, sendNow: async () => {} },
+    });
     await expect(session.login(loginNames)).rejects.toThrow("must be recorded");
     expect(session.grant).toBeUndefined();
     await session.close(undefined);

@@ -17,6 +17,7 @@ import { serviceDeps } from "../../../test/inside/service-deps.ts";
 import { socketPair } from "../../../test/inside/socket-pair.ts";
 import type { UserKeys } from "../../../test/inside/user-keys.ts";
 import type { Access } from "../../access/access-source.ts";
+import type { StreamLife } from "../../service/service.ts";
 import type { DbDeps, ServerCredentialsAsk } from "../database.ts";
 import { serveDb } from "../serve-db.ts";
 
@@ -39,6 +40,9 @@ export interface StreamOptions {
   readonly record?: (facts: AuditFacts) => Promise<void>;
   readonly follow?: DbDeps["access"]["follow"];
   readonly asked?: StreamRequest<"db">;
+  /** Default: a stream carries one session. */
+  readonly within?: StreamLife["within"];
+  readonly isUnhealthy?: () => boolean;
 }
 
 export interface ServedStream {
@@ -77,7 +81,7 @@ export async function reply(stream: Duplex) {
 }
 
 /** The next bytes. */
-export async function text(tls: TLSSocket): Promise<string> {
+export async function text(tls: Duplex): Promise<string> {
   const [chunk] = (await once(tls, "data")) as [Buffer];
   return String(chunk);
 }
@@ -96,7 +100,7 @@ export async function dbStreams(): Promise<DbStreams> {
   await once(server.listen(0, "127.0.0.1"), "listening");
   const { port } = server.address() as AddressInfo;
 
-  async function serve({ role, access, record, follow, asked = request }: StreamOptions = {}): Promise<ServedStream> {
+  async function serve({ role, access, record, follow, asked = request, within, isUnhealthy }: StreamOptions = {}): Promise<ServedStream> {
     const [near, far] = await socketPair();
     let logins = 0;
     const node = { name: "db-1", labels: {} };
@@ -105,6 +109,7 @@ export async function dbStreams(): Promise<DbStreams> {
     const certified: ServerCredentialsAsk[] = [];
     const deps: DbDeps = {
       ...service.deps,
+      ...(isUnhealthy && { isUnhealthy }),
       findDatabase: (name) => (name === "orders" ? testDatabase("redis", port) : undefined),
       serverCredentials: async (ask) => {
         certified.push(ask);
@@ -114,7 +119,8 @@ export async function dbStreams(): Promise<DbStreams> {
     const established = (): void => {
       logins += 1;
     };
-    const served = serveDb(far, asked, deps, { signal: new AbortController().signal, established });
+    const life = { signal: new AbortController().signal, established, ...(within && { within }) };
+    const served = serveDb(far, asked, deps, life);
     served.catch(() => {});
     return { near, served, events: service.events, certified, logins: () => logins };
   }

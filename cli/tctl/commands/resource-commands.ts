@@ -68,12 +68,17 @@ export const tokensCommands: CommandSpec = {
       options: [
         {
           flags: "--type <types>",
-          text: "roles that may join with it: node, proxy, app, db; several separated by commas",
+          text: "roles that may join with it: node, proxy, app, db, kube; several separated by commas",
           required: true,
           multiple: true,
         },
         { flags: "--app-name <name>", text: "with --type=app: name of the application in the printed configuration" },
         { flags: "--app-uri <uri>", text: "its address, as the host reaches it" },
+        {
+          flags: "--resources <names>",
+          text: "resources that these hosts may offer, as kube/prod or db/orders-*; default: any of the types given",
+          multiple: true,
+        },
         { flags: "--ttl <duration>", text: "validity; default 30m" },
         { flags: "--uses <number>", text: "number of hosts that may join with it; default: any number" },
         { flags: "--value <source>", text: "your own secret: - reads it from standard input, @file from a file" },
@@ -81,6 +86,7 @@ export const tokensCommands: CommandSpec = {
       examples: [
         "tctl tokens add --type=node --ttl=1h",
         "tctl tokens add --type=node --uses=1 --format=json | jq -r .secret",
+        "tctl tokens add --type=kube --resources=kube/prod",
         "tctl tokens add --type=app --app-name=grafana --app-uri=http://localhost:3000",
       ],
       run: async (call) => (await import("../tokens.ts")).addToken(call),
@@ -146,7 +152,7 @@ export const resourceCommands: readonly CommandSpec[] = [
     details:
       "Print resources: all of a kind (role, user, token, node, lock, cluster_maintenance_config, upgrade_rollout), or one. JSON is a list for a kind and the document itself for kind/name.",
     args: ["<kind[/name]>"],
-    options: [...hostFilterOptions, { flags: "--with-secrets", text: "also print secrets; no kind holds any in this version" }],
+    options: [...hostFilterOptions, { flags: "--with-secrets", text: "also print secrets: the kubeconfig of a kube_cluster" }],
     formats: yamlFirst,
     examples: ["tctl get role/access > access.yaml", 'tctl get nodes --query=\'labels["env"] == "prod"\' --format=json'],
     run: async (call) => (await import("../resources.ts")).getResources(call),

@@ -1,8 +1,11 @@
 import type { ServedKind } from "../../../core/kinds/service-kinds.ts";
 import type { Labels } from "../../../core/resources/metadata.ts";
+import type { HostFilter } from "../../host-filter.ts";
 import type { CliIo } from "../../io.ts";
 import type { Profile } from "../../profile/profile.ts";
 import { withAuth } from "../../profile/reach-cluster.ts";
+
+const everything: HostFilter = { labels: {}, search: [], query: "" };
 
 export interface ListedResource {
   readonly name: string;
@@ -16,9 +19,14 @@ export interface ListedResource {
 }
 
 /** Resources of a kind that connected agents offer and that the user may reach, by name. Throws the auth service's refusal. */
-export async function usableResources(io: CliIo, profile: Profile, kind: ServedKind): Promise<readonly ListedResource[]> {
+export async function usableResources(
+  io: CliIo,
+  profile: Profile,
+  kind: ServedKind,
+  { labels, search, query }: HostFilter = everything,
+): Promise<readonly ListedResource[]> {
   return await withAuth(io, profile, async (client) => {
-    const { resources } = await client.listOffered({ kind });
+    const { resources } = await client.listOffered({ kind, labels, search: [...search], query });
     return resources.map(({ name, labels, details, hostIds, makesAccount, accounts: [account] }) => ({
       name,
       labels,

@@ -1,7 +1,7 @@
 import type { TLSSocket } from "node:tls";
 import type { ServedKind } from "../../../core/kinds/service-kinds.ts";
 import type { StreamParameters } from "../../../core/kinds/stream-kinds.ts";
-import { enterServed } from "../../../core/transport/enter-served.ts";
+import { enterServed, type ServedEntry } from "../../../core/transport/enter-served.ts";
 import type { StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { CliIo } from "../../io.ts";
 import type { Profile } from "../../profile/profile.ts";
@@ -18,7 +18,12 @@ export interface ServedTarget<Kind extends ServedKind = ServedKind> {
 export async function openServed<Kind extends ServedKind>(io: CliIo, profile: Profile, target: ServedTarget<Kind>): Promise<TLSSocket> {
   const { kind, name, parameters } = target;
   const outer = await openStream(io, { profile, kind, target: name, parameters });
+  return await enterServed(outer, servedEntry(profile, target));
+}
+
+/** What the agent gets to see. Throws `unauthenticated` without a certificate for the resource. */
+export function servedEntry<Kind extends ServedKind>(profile: Profile, { kind, name, parameters }: ServedTarget<Kind>): ServedEntry {
   const request = { kind, target: name, parameters, clientAddress: "", sessionId: "", accessRevision: "" } as StreamRequest<ServedKind>;
   const user = credentialsFor(profile, { kind, name, account: accountOf(parameters) }, new Date());
-  return await enterServed(outer, { request, user, hostCaPem: profile.hostCaPem });
+  return { request, user, hostCaPem: profile.hostCaPem };
 }

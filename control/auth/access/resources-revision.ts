@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { servedKinds } from "../../../core/kinds/service-kinds.ts";
+import { servedKinds, serviceKinds } from "../../../core/kinds/service-kinds.ts";
 import type { Change, Storage } from "../../storage/storage.ts";
 
 /** Keys of the resources that agents offer. */
-export const resourcePrefixes: readonly string[] = servedKinds.map((kind) => `/${kind}/`);
+export const resourcePrefixes: readonly string[] = servedKinds.map((kind) => `/${serviceKinds[kind].served.resource}/`);
 
 /** Another one whenever one of these resources has changed. */
 export async function resourcesRevision(storage: Pick<Storage, "list">): Promise<string> {

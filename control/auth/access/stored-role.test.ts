@@ -16,7 +16,7 @@ describe("roles that this version cannot read", () => {
     const [held, other] = [await addUser(t, "alice", { roles: ["newer"] }), await addUser(t, "bob", { roles: ["access"] })];
     const alice = await loggedIn(t, held);
     const storage = openSqlite({ path: join(t.dataDir, "auth", "state.sqlite") });
-    const newer = { ...plain, spec: { allow: { kubernetes_labels: { "*": "*" } }, deny: { logins: ["root"] } } };
+    const newer = { ...plain, spec: { allow: { desktop_labels: { "*": "*" } }, deny: { logins: ["root"] } } };
     await storage.put({ key: "/role/newer", value: JSON.stringify(newer) });
     await storage.close();
     expect((await t.admin.getCluster({})).warnings).toContainEqual(

@@ -1,6 +1,7 @@
+import type { UploadRecordingRequest } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { auditEventDocument } from "../../../core/audit/audit-event.ts";
 import { type AuditEvent, mayReport } from "../../../core/audit/audit-events.ts";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import { readDocument, readDocuments, writeDocument, writeDocuments } from "../../../core/resources/document.ts";
 import { type Recording, recordingDocument, recordingEndDocument, recordingFactsDocument } from "../../../core/resources/recording.ts";
@@ -10,6 +11,7 @@ import type { Api, Handlers } from "./guard.ts";
 import { hasRule, requireRule } from "./permissions.ts";
 
 const maxEventsAtOnce = 500;
+const maxRecordingsAtOnce = 64;
 const maxPage = 1_000;
 
 export function auditMethods(api: Api): Handlers<"emitEvents" | "listEvents"> {
@@ -59,17 +61,25 @@ function parseTime(text: string, what: string): Date | undefined {
   return parsed;
 }
 
-export function recordingMethods(api: Api): Handlers<"uploadRecording" | "listRecordings" | "readRecording" | "indexRecording"> {
+export function recordingMethods(api: Api): Handlers<"uploadRecording" | "uploadRecordings" | "listRecordings" | "readRecording" | "indexRecording"> {
   const { context } = api;
   const { recordings } = context;
   const views = new RecentViews();
+  const upload = async ({ factsJson, offset, data, endJson }: UploadRecordingRequest, caller: Caller): Promise<number> => {
+    const host = hostOf(caller);
+    context.quotas.recording(host, data.length);
+    const facts = readDocument(recordingFactsDocument, factsJson);
+    const end = endJson === "" ? undefined : readDocument(recordingEndDocument, endJson);
+    return await recordings.append({ facts, offset, data, end }, host);
+  };
   return {
-    uploadRecording: async ({ factsJson, offset, data, endJson }, caller) => {
-      const host = hostOf(caller);
-      context.quotas.recording(host, data.length);
-      const facts = readDocument(recordingFactsDocument, factsJson);
-      const end = endJson === "" ? undefined : readDocument(recordingEndDocument, endJson);
-      return { size: await recordings.append({ facts, offset, data, end }, host) };
+    uploadRecording: async (part, caller) => ({ size: await upload(part, caller) }),
+    // At once: their events and rows share commits.
+    uploadRecordings: async ({ parts }, caller) => {
+      if (parts.length > maxRecordingsAtOnce)
+        throw new PlatformError("limit", `too many recordings in one call: ${parts.length}; the maximum is ${maxRecordingsAtOnce}`);
+      const sizes = await Promise.allSettled(parts.map(async (part) => await upload(part, caller)));
+      return { recordings: sizes.map((one) => (one.status === "fulfilled" ? { size: one.value } : refusedPart(one.reason))) };
     },
     listRecordings: async ({ from, to, user, limit, cursor }, caller) => {
       const own = (await hasRule(context, caller, { resource: "session", verb: "list" })) ? undefined : callerName(caller);
@@ -103,6 +113,11 @@ export function recordingMethods(api: Api): Handlers<"uploadRecording" | "listRe
       return { recordingJson: writeDocument(recordingDocument, recording), points: [...(await recordings.index(recording))] };
     },
   };
+}
+
+function refusedPart(thrown: unknown): { readonly code: string; readonly message: string } {
+  const { code, message } = toPlatformError(thrown);
+  return { code, message };
 }
 
 /** The recording, if the caller may see it. The refusal does not reveal whether it exists. */

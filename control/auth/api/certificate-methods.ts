@@ -7,7 +7,7 @@ import { signDatabaseClient, signDatabaseServer } from "../certificates/sign-dat
 import { signHost } from "../certificates/sign-host.ts";
 import { signOwnUser } from "../certificates/sign-own-user.ts";
 import { signRelayedHost, signRelayedUser } from "../certificates/sign-relayed.ts";
-import { signRelayedApp, signRelayedDatabase } from "../certificates/sign-relayed-client.ts";
+import { signRelayedApp, signRelayedDatabase, signRelayedKube } from "../certificates/sign-relayed-client.ts";
 import { signUser } from "../certificates/sign-user.ts";
 import { listRotations, rotate } from "../rotation/rotate.ts";
 import { actorOf, hostOf } from "./caller.ts";
@@ -86,8 +86,8 @@ export function databaseMethods(api: Api): Handlers<"signRelayedDatabase" | "sig
   };
 }
 
-/** For agents of applications, and proxies in front of them. */
-export function appMethods(api: Api): Handlers<"signRelayedApp" | "signAppToken"> {
+/** For agents of applications, and proxies in front of them and of Kubernetes clusters. */
+export function appMethods(api: Api): Handlers<"signRelayedApp" | "signRelayedKube" | "signAppToken"> {
   const { context } = api;
   return {
     signRelayedApp: async ({ userCertificate, hostId, tlsPublicKey, clientAddress }, caller) => {
@@ -95,6 +95,12 @@ export function appMethods(api: Api): Handlers<"signRelayedApp" | "signAppToken"
       context.quotas.appToken(proxy);
       const ask = { userCertificate: Buffer.from(userCertificate), hostId, tlsPublicKey, clientAddress };
       return { tlsCertificate: await signRelayedApp(context, { ...ask, proxyId: proxy.id, actor: actorOf(caller) }) };
+    },
+    signRelayedKube: async ({ userCertificate, hostId, tlsPublicKey, clientAddress }, caller) => {
+      const proxy = hostOf(caller);
+      context.quotas.appToken(proxy);
+      const ask = { userCertificate: Buffer.from(userCertificate), hostId, tlsPublicKey, clientAddress };
+      return { tlsCertificate: await signRelayedKube(context, { ...ask, proxyId: proxy.id, actor: actorOf(caller) }) };
     },
     signAppToken: async ({ app, uri, userCertificate, clientAddress, claims: named }, caller) => {
       const host = hostOf(caller);

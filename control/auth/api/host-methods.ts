@@ -1,4 +1,5 @@
 import type { ReportNodeRequest } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { writeOfferLimits } from "../../../core/api/offer-limits.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import { directHostDocument, recordedHostDocument, tunnelledHostDocument } from "../../../core/resources/directory-host.ts";
@@ -7,7 +8,7 @@ import { instanceDocument } from "../../../core/resources/instance.ts";
 import { checkAddresses, findDirectHosts } from "../inventory/direct-hosts.ts";
 import { findRecorded, findTunnelled, isShared } from "../inventory/find-hosts.ts";
 import { renewHost } from "../inventory/host-certificates.ts";
-import { allowedServices } from "../inventory/host-records.ts";
+import { allowedServices, offerLimits } from "../inventory/host-records.ts";
 import { listInstances } from "../inventory/list-instances.ts";
 import { tunnelEndings } from "../inventory/live-nodes.ts";
 import { type NodeReport, reportNode } from "../inventory/nodes.ts";
@@ -71,7 +72,12 @@ export function routeMethods(api: Api): Handlers<"reportNode" | "watchHosts" | "
       const allowed: readonly string[] = await allowedServices(context.storage, report.hostId);
       await reportNode(context, { ...report, services: report.services.filter((service) => allowed.includes(service)) });
       const sharesName = await isShared(context, report.hostId, [report.hostname, ...(report.names ?? [])]);
-      return { sharesName, refusedServices: report.services.filter((service) => !allowed.includes(service)) };
+      const limits = await offerLimits(context.storage, report.hostId);
+      return {
+        sharesName,
+        refusedServices: report.services.filter((service) => !allowed.includes(service)),
+        offerLimits: [...writeOfferLimits(limits)],
+      };
     },
     watchHosts: (_request, caller, signal) => watchHosts(context, hostOf(caller), signal),
     findDirectHosts: async ({ target }, caller) => {

@@ -10,8 +10,8 @@ import { fromOpensshPrivate, publicLine } from "../../../core/ssh/keys.ts";
 import { openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
 import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 
-async function joined(t: TestAuth, role: "node" | "proxy") {
-  const { secret } = await t.admin.createToken({ roles: [role] });
+async function joined(t: TestAuth, role: "node" | "proxy", roles: string[] = [role]) {
+  const { secret } = await t.admin.createToken({ roles });
   const keys = generateKeys();
   const ask = { token: secret, role, hostname: "web1", names: ["web1.example.com", "192.0.2.1"], version: "1", ...publicKeys(keys) };
   const answer = await t.connect().join(ask);
@@ -35,11 +35,12 @@ test.for(nodeCalls)("a node may not call %s", async ([, call]) => {
   expect(String((thrown as { rawMessage?: string; message?: string }).message)).toMatch(/access denied: a host of role node may not (call|delete)/);
 });
 
-test("an agent sees the applications of the cluster, and no other kind", async () => {
+test("an agent sees the applications of the cluster if its token is for them, and no other kind", async () => {
   await using t = await openTestAuth();
-  const { client } = await joined(t, "node");
+  const { client } = await joined(t, "node", ["node", "app"]);
   expect((await client.listResources({ kind: "app" })).resources).toEqual([]);
-  for (const kind of ["node", "role", "user"]) await expect(client.listResources({ kind })).rejects.toMatchObject({ code: "denied" });
+  for (const kind of ["db", "kube_cluster", "node", "role", "user"])
+    await expect(client.listResources({ kind })).rejects.toMatchObject({ code: "denied" });
 });
 
 test("a proxy looks at nodes and roles, and changes nothing", async () => {

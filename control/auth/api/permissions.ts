@@ -2,17 +2,18 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { ResourceAsk, ServedAsk, SshAsk } from "../../../core/access/ask.ts";
 import { authorize } from "../../../core/access/authorize.ts";
 import { findLock, lockedError } from "../../../core/access/find-lock.ts";
+import { mayOffer } from "../../../core/access/may-offer.ts";
 import { refuseSourceIp } from "../../../core/access/refuse.ts";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { servedKinds } from "../../../core/kinds/service-kinds.ts";
+import { servedKinds, serviceKinds } from "../../../core/kinds/service-kinds.ts";
 import type { RuleResource } from "../../../core/resources/resource-specs.ts";
 import type { HostRole } from "../../../core/resources/token.ts";
 import { ipOf } from "../../../core/transport/host-port.ts";
 import { listLocks } from "../access/locks.ts";
 import { rolesNamed } from "../access/roles.ts";
 import type { AuthContext } from "../auth-context.ts";
-import { requireHost } from "../inventory/host-records.ts";
+import { allowedServices, offerLimits, requireHost } from "../inventory/host-records.ts";
 import { findUser } from "../users/users.ts";
 import type { Caller, UserCaller } from "./caller.ts";
 
@@ -58,6 +59,7 @@ export const permissions = {
   signRelayedUser: { hosts: ["proxy", "auth"] },
   signRelayedDatabase: { hosts: ["proxy", "auth"] },
   signRelayedApp: { hosts: ["proxy", "auth"] },
+  signRelayedKube: { hosts: ["proxy", "auth"] },
   signDatabaseClient: { hosts: ["node"] },
   signAppToken: { hosts: ["node"] },
   signDatabaseServer: { hosts: ["auth"], users: { resource: "cert_authority", verb: "create" } },
@@ -93,6 +95,7 @@ export const permissions = {
   changeRollout: { hosts: ["auth"], users: { resource: "upgrade_rollout", verb: "update" } },
   emitEvents: { hosts: ["node", "proxy", "auth"] },
   uploadRecording: { hosts: ["node", "proxy"] },
+  uploadRecordings: { hosts: ["node", "proxy"] },
   listRecordings: { hosts: ["auth"], users: "by kind" },
   readRecording: { hosts: ["auth"], users: "by kind" },
   indexRecording: { hosts: ["auth"], users: "by kind" },
@@ -131,8 +134,8 @@ export async function requirePermission(context: AuthContext, caller: Caller, me
   if (typeof permission.users === "object") await requireRule(context, caller, permission.users);
 }
 
-/** Resources that hosts may read: an agent offers those that match its configuration. */
-const seenByHosts = { node: servedKinds, proxy: ["node", "role"], auth: [] } as const satisfies Record<HostRole, readonly RuleResource[]>;
+/** Resources that hosts may read, besides those that an agent may offer. */
+const seenByHosts = { node: [], proxy: ["node", "role"], auth: [] } as const satisfies Record<HostRole, readonly RuleResource[]>;
 
 /** Whether the caller's rules allow it. */
 export async function hasRule(context: AuthContext, caller: Caller, ask: Omit<ResourceAsk, "kind">): Promise<boolean> {
@@ -160,6 +163,22 @@ export async function mayReach(context: AuthContext, { identity, address }: User
   };
 }
 
+/**
+ * Which resources of this kind, by name, the caller may offer: an agent those that its join token allows. Undefined: not an agent that may
+ * offer any.
+ */
+export async function servedBy(
+  { storage }: Pick<AuthContext, "storage">,
+  caller: Caller,
+  resource: string,
+): Promise<((name: string) => boolean) | undefined> {
+  if (caller.kind !== "host" || caller.identity.role !== "node") return undefined;
+  const kind = servedKinds.find((one) => serviceKinds[one].served.resource === resource);
+  if (kind === undefined || !(await allowedServices(storage, caller.identity.id)).includes(kind)) return undefined;
+  const limits = await offerLimits(storage, caller.identity.id);
+  return (name) => mayOffer(limits, { kind, name });
+}
+
 export function isDenied(thrown: unknown): boolean {
   return thrown instanceof PlatformError && thrown.code === "denied";
 }
@@ -171,7 +190,7 @@ export async function requireRule(context: AuthContext, caller: Caller, ask: Omi
   if (identity.kind === "host") {
     const looks = ask.verb === "list" || ask.verb === "read";
     const seen: readonly string[] = looks ? seenByHosts[identity.role] : [];
-    if (identity.role === "auth" || seen.includes(ask.resource)) return;
+    if (identity.role === "auth" || seen.includes(ask.resource) || (looks && (await servedBy(context, caller, ask.resource)) !== undefined)) return;
     throw new PlatformError("denied", `access denied: a host of role ${identity.role} may not ${ask.verb} ${ask.resource}`);
   }
   const roles = await rolesNamed(context.storage, identity.roles);

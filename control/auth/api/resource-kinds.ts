@@ -25,6 +25,8 @@ interface ResourceMethods {
   list(context: AuthContext): Promise<readonly Document[]>;
   get(context: AuthContext, name: string): Promise<Document>;
   put(context: AuthContext, document: unknown, how: PutMode & { actor: Actor }): Promise<Document>;
+  /** The document without its secret. */
+  hide(document: Document): Document;
   /** Returns its side effects, a sentence each. */
   delete(context: AuthContext, name: string, actor: Actor): Promise<readonly string[]>;
 }
@@ -54,7 +56,7 @@ function only(remove: (context: AuthContext, name: string, actor: Actor) => Prom
   };
 }
 
-const withBehaviour: Readonly<Record<KindWithBehaviour, ResourceMethods>> = {
+const withBehaviour: Readonly<Record<KindWithBehaviour, Omit<ResourceMethods, "hide">>> = {
   role: {
     list: ({ storage }) => listRoles(storage),
     get: ({ storage }, name) => getRole(storage, name),
@@ -80,7 +82,7 @@ const withBehaviour: Readonly<Record<KindWithBehaviour, ResourceMethods>> = {
 };
 
 const kinds: ReadonlyMap<string, ResourceMethods> = new Map([
-  ...Object.entries(withBehaviour),
+  ...Object.entries(withBehaviour).map(([kind, methods]) => [kind, { ...methods, hide: (document: Document) => document }] as const),
   ...plainKinds.map((kind) => [kind, plainKind(kind)] as const),
 ]);
 
@@ -101,20 +103,32 @@ function plainKind(kind: PlainKind): ResourceMethods {
       return fromEntry(schema, entry);
     },
     put: async (context, wanted, how) => {
-      const document = checkDocument(schema, wanted);
-      const { name } = document.metadata;
-      const existed = (await context.storage.get(documentKey(kind, name))) !== undefined;
+      const checked = checkDocument(schema, wanted);
+      const { name } = checked.metadata;
+      const before = await context.storage.get(documentKey(kind, name));
+      const existed = before !== undefined;
       if (!existed) await requireRoom(context, kind, plain.most);
+      const document = withSecret(plain, checked, before === undefined ? undefined : fromEntry(schema, before));
       const entry = await named(`${kind} ${name}`, context.storage.put(toPut(document, how)));
       emit(context, existed ? plain.events.updated : plain.events.created, name, how.actor);
       return fromEntry(schema, entry);
     },
+    // A document that this kind has stored or checked.
+    hide: (document) => plain.secret?.hide(document as ResourceDocument) ?? document,
     delete: async (context, name, actor) => {
       await named(`${kind} ${name}`, context.storage.batch([{ key: documentKey(kind, name), expect: "present" }]));
       emit(context, plain.events.deleted, name, actor);
       return [];
     },
   };
+}
+
+/** What is stored: with the secret of the document before, if it has none of its own. Throws `invalid` without any. */
+function withSecret({ secret }: PlainSpec["plain"], document: ResourceDocument, before: ResourceDocument | undefined): ResourceDocument {
+  if (secret === undefined) return document;
+  const whole = secret.keep(document, before);
+  if (secret.isThere(whole)) return whole;
+  throw new PlatformError("invalid", `${document.kind} ${document.metadata.name} needs ${secret.name}`);
 }
 
 async function requireRoom({ storage }: AuthContext, kind: string, most: number): Promise<void> {

@@ -1,32 +1,35 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { SshAsk } from "../../../core/access/ask.ts";
-import type { OfferedResourceSchema, ResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { mayOffer } from "../../../core/access/may-offer.ts";
+import type { OfferedResourceSchema, OfferLimit, ResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { readOfferLimits } from "../../../core/api/offer-limits.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { isServedKind, serviceKinds } from "../../../core/kinds/service-kinds.ts";
+import { isServedKind, servedKinds, serviceKinds } from "../../../core/kinds/service-kinds.ts";
 import { readDocument, resourceDocument, writeResource } from "../../../core/resources/document.ts";
 import type { Node } from "../../../core/resources/node.ts";
 import { maxOffered, type Offered, offeredSchema } from "../../../core/resources/offered.ts";
+import type { OfferLimits } from "../../../core/resources/token.ts";
 import { checkDocument, type Document } from "../document.ts";
 import { getAnyNode, storedKey } from "../inventory/all-nodes.ts";
 import { compileFactsFilter, findNodes, type NodeFilter, type NodePage } from "../inventory/find-nodes.ts";
-import { allowedServices, requireHost } from "../inventory/host-records.ts";
+import { allowedServices, offerLimits, requireHost } from "../inventory/host-records.ts";
 import { bestHealth, listOffered, type OfferedResource } from "../inventory/live-offered.ts";
 import type { HostFacts } from "../inventory/query/query.ts";
 import { createToken } from "../tokens/tokens.ts";
 import { allowedAccounts } from "./allowed-accounts.ts";
 import { actorOf, type Caller } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
-import { isDenied, mayReach, requireRule } from "./permissions.ts";
+import { isDenied, mayReach, requireRule, servedBy } from "./permissions.ts";
 import { resourceKind } from "./resource-kinds.ts";
 
 export function resourceMethods(api: Api): Handlers<"createToken" | "listResources" | "getResource" | "putResource" | "deleteResource"> {
   const { context } = api;
   return {
-    createToken: async ({ roles, ttlSeconds, uses, secret }, caller) => {
-      const made = await createToken(context, { roles, ttlSeconds, uses, secret, actor: actorOf(caller) });
+    createToken: async ({ roles, ttlSeconds, uses, secret, resources }, caller) => {
+      const made = await createToken(context, { roles, ttlSeconds, uses, secret, resources: limitsOf(resources), actor: actorOf(caller) });
       return { secret: made.secret, token: message(made.token) };
     },
-    listResources: async ({ kind, labels, search, query, limit, cursor }, caller) => {
+    listResources: async ({ kind, labels, search, query, limit, cursor, withSecrets }, caller) => {
       const found = resourceKind(kind);
       if (kind === "node") {
         const page = await listNodesFor(api, caller, { labels, search, query, limit, cursor });
@@ -35,9 +38,10 @@ export function resourceMethods(api: Api): Handlers<"createToken" | "listResourc
       if (Object.keys(labels).length > 0 || search.length > 0 || query !== "")
         throw new PlatformError("invalid", `filters are only supported for nodes, not for kind ${kind}`);
       await requireRule(context, caller, { resource: kind, verb: "list" });
-      return { resources: (await found.list(context)).map(message) };
+      const shown = await shownTo(api, caller, { kind, withSecrets });
+      return { resources: (await found.list(context)).flatMap((document) => shown(document) ?? []).map(message) };
     },
-    getResource: async ({ kind, name }, caller) => {
+    getResource: async ({ kind, name, withSecrets }, caller) => {
       const found = resourceKind(kind);
       try {
         await requireRule(context, caller, { resource: kind, verb: "read" });
@@ -48,14 +52,17 @@ export function resourceMethods(api: Api): Handlers<"createToken" | "listResourc
         if (!(await mayReach(context, caller))(anyLogin(node))) throw new PlatformError("not_found", `${kind} ${name} does not exist`);
         return message(node);
       }
-      return message(await found.get(context, name));
+      const shown = await shownTo(api, caller, { kind, withSecrets });
+      const document = shown(await found.get(context, name));
+      if (document === undefined) throw new PlatformError("denied", `access denied: the join token of this host does not allow ${kind} ${name}`);
+      return message(document);
     },
     putResource: async ({ json, overwrite, mustExist }, caller) => {
       const document = readDocument(resourceDocument, json);
       const kind = resourceKind(document.kind);
       const exists = (await context.storage.get(storedKey(document))) !== undefined;
       await requireRule(context, caller, { resource: document.kind, verb: exists ? "update" : "create" });
-      return message(await kind.put(context, document, { overwrite, mustExist, actor: actorOf(caller) }));
+      return message(kind.hide(await kind.put(context, document, { overwrite, mustExist, actor: actorOf(caller) })));
     },
     deleteResource: async ({ kind, name }, caller) => {
       const found = resourceKind(kind);
@@ -64,6 +71,34 @@ export function resourceMethods(api: Api): Handlers<"createToken" | "listResourc
       return { notes: [...(await found.delete(context, name, actorOf(caller)))] };
     },
   };
+}
+
+/**
+ * Documents as the caller sees them: with their secrets for an agent that may offer them, and for a user who asks for them and may read the kind. An
+ * agent sees no others.
+ */
+async function shownTo(
+  { context }: Pick<Api, "context">,
+  caller: Caller,
+  { kind, withSecrets }: { readonly kind: string; readonly withSecrets: boolean },
+): Promise<(document: Document) => Document | undefined> {
+  const served = await servedBy(context, caller, kind);
+  if (served !== undefined) return (document) => (served(document.metadata.name) ? document : undefined);
+  if (!withSecrets) return resourceKind(kind).hide;
+  await requireRule(context, caller, { resource: kind, verb: "read" });
+  return (document) => document;
+}
+
+/** Throws `invalid` for a kind whose resources hosts do not offer. */
+function limitsOf(limits: readonly OfferLimit[]): OfferLimits | undefined {
+  if (limits.length === 0) return undefined;
+  const unknown = limits.find(({ kind }) => !isServedKind(kind));
+  if (unknown !== undefined) {
+    throw new PlatformError("invalid", `hosts offer no resources of kind ${JSON.stringify(unknown.kind.slice(0, 64))}`, {
+      hint: `kinds: ${servedKinds.join(", ")}`,
+    });
+  }
+  return readOfferLimits(limits);
 }
 
 function message(document: Document): MessageInitShape<typeof ResourceSchema> {
@@ -100,7 +135,8 @@ export function offeredMethods(api: Api): Handlers<"reportOffered" | "listOffere
         throw new PlatformError("limit", `host ${hostId} offers more than ${maxOffered.count} resources, or more than ${maxOffered.bytes} bytes`);
       }
       const allowed: readonly string[] = await allowedServices(context.storage, hostId);
-      const offered = reported.map((one) => checkDocument(offeredSchema, one)).filter(({ kind }) => allowed.includes(kind));
+      const limits = await offerLimits(context.storage, hostId);
+      const offered = reported.map((one) => checkDocument(offeredSchema, one)).filter((one) => allowed.includes(one.kind) && mayOffer(limits, one));
       context.offered.report(hostId, offered, bytes);
       return {};
     },

@@ -6,6 +6,7 @@ import { type HostIdentity, type SshCertificateFields, toSshCertificate, type Us
 import { certificateLine, signCertificate } from "../../../core/ssh/certificate.ts";
 import { parsePublicLine } from "../../../core/ssh/keys.ts";
 import { roleServerName } from "../../../core/transport/alpn.ts";
+import { internalKubeName } from "../../../core/transport/kube-names.ts";
 import type { AuthorityKeys } from "./authority-keys.ts";
 import { type DatabaseLeafFacts, issueDatabaseLeaf, issueLeaf, skewed } from "./issue-x509.ts";
 
@@ -49,11 +50,11 @@ export async function issueHost(keys: AuthorityKeys, identity: HostIdentity, req
 
 /**
  * Its own names, and the shared name of all hosts of its role: a node cannot pass for the auth service. A proxy has the names of applications below its
- * own too, for browsers that trust the cluster's authority; programs of ours compare the shared name alone.
+ * own too, for browsers that trust the cluster's authority, and one for clients of Kubernetes; programs of ours compare the shared name alone.
  */
 function tlsNames(identity: HostIdentity): readonly string[] {
-  const apps = identity.role === "proxy" ? identity.names.filter(isDomain).map((name) => `*.${name}`) : [];
-  return [...certificateNames(identity), ...apps, roleServerName(identity.role)];
+  const below = identity.role === "proxy" ? [...identity.names.filter(isDomain).map((name) => `*.${name}`), internalKubeName] : [];
+  return [...certificateNames(identity), ...below, roleServerName(identity.role)];
 }
 
 /** Whether clients accept a wildcard below the name: it has two labels at least, and is not an address. */

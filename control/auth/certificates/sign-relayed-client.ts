@@ -30,14 +30,27 @@ export async function signRelayedDatabase(context: AuthContext, { userCertificat
 export async function signRelayedApp(context: AuthContext, { userCertificate, ...ask }: RelayedClientAsk): Promise<string> {
   const identity = await ownerOf(context, userCertificate, "tsh apps login");
   const { route } = identity;
-  if (route?.kind === "app") return await signRelayedServed(context, { ...ask, identity: { ...identity, route: forApp(route) } });
+  if (route?.kind === "app") return await signRelayedServed(context, { ...ask, identity: { ...identity, route: withoutAccount(route) } });
   throw new PlatformError("denied", "access denied: the client certificate is not for one application", {
     hint: "get one with: tsh apps login <application>",
   });
 }
 
-/** Applications have no accounts. */
-function forApp({ kind, name }: Route): Route {
+/**
+ * The same for a client of Kubernetes, who has presented a certificate for this Kubernetes cluster alone. The agent decides again. Throws `unauthenticated`,
+ * and as `signRelayedServed`.
+ */
+export async function signRelayedKube(context: AuthContext, { userCertificate, ...ask }: RelayedClientAsk): Promise<string> {
+  const identity = await ownerOf(context, userCertificate, "tsh kube login");
+  const { route } = identity;
+  if (route?.kind === "kube") return await signRelayedServed(context, { ...ask, identity: { ...identity, route: withoutAccount(route) } });
+  throw new PlatformError("denied", "access denied: the client certificate is not for one Kubernetes cluster", {
+    hint: "get one with: tsh kube login <cluster>",
+  });
+}
+
+/** Applications and Kubernetes clusters have no accounts. */
+function withoutAccount({ kind, name }: Route): Route {
   return { kind, name };
 }
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type ServiceKind, serviceNames } from "../../../core/kinds/service-kinds.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
-import type { HostRole } from "../../../core/resources/token.ts";
+import { type HostRole, type OfferLimits, offerLimitsSchema } from "../../../core/resources/token.ts";
 import type { Put, Storage, Write } from "../../storage/storage.ts";
 import { hostValidityMs } from "../authority/issue-certificates.ts";
 import { documentKey, fromEntry } from "../document.ts";
@@ -101,6 +101,20 @@ export async function allowedServices(storage: Storage, id: string): Promise<rea
   if (entry === undefined) return servicesBefore;
   const names = servicesSchema.parse(JSON.parse(entry.value));
   return serviceNames.filter((kind) => names.includes(kind));
+}
+
+/** The resources that a host may offer, as its join token says. */
+export function offerLimitsWrite(id: string, limits: OfferLimits): Put {
+  return { key: offerLimitsKey(id), value: JSON.stringify(limits) };
+}
+
+export function offerLimitsKey(id: string): string {
+  return `/node-resources/${encodeURIComponent(id)}`;
+}
+
+export async function offerLimits(storage: Storage, id: string): Promise<OfferLimits> {
+  const entry = await storage.get(offerLimitsKey(id));
+  return entry === undefined ? {} : offerLimitsSchema.parse(JSON.parse(entry.value));
 }
 
 const proxyNamesPrefix = "/proxy-names/";

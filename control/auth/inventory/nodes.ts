@@ -10,7 +10,17 @@ import type { AuthContext } from "../auth-context.ts";
 import { type Actor, checkDocument, documentKey, fromEntry, named, type PutMode, toPut } from "../document.ts";
 import { clusterProxyKey } from "./cluster-proxies.ts";
 import { directHostDeletes, keepDirectHost } from "./direct-hosts.ts";
-import { findHost, hostWrite, nodeNamesKey, nodeServicesKey, proxyNamesKey, removal, removedError, removedKey } from "./host-records.ts";
+import {
+  findHost,
+  hostWrite,
+  nodeNamesKey,
+  nodeServicesKey,
+  offerLimitsKey,
+  proxyNamesKey,
+  removal,
+  removedError,
+  removedKey,
+} from "./host-records.ts";
 import type { TunnelEnding } from "./live-nodes.ts";
 import { presenceKey } from "./presence-watch.ts";
 import { upgradeEvent, upgradeMemorySchema } from "./upgrade-event.ts";
@@ -55,7 +65,7 @@ export async function deleteNode(context: AuthContext, id: string, actor: Actor)
     ...direct,
   ];
   if (isProxy) writes.push({ key: proxyNamesKey(id) }, { key: clusterProxyKey(id) });
-  else writes.push({ key: nodeNamesKey(id) }, { key: nodeServicesKey(id) });
+  else writes.push({ key: nodeNamesKey(id) }, { key: nodeServicesKey(id) }, { key: offerLimitsKey(id) });
   await named(`node ${id}`, context.storage.batch(writes));
   context.live.forget(id);
   context.offered.forget(id);

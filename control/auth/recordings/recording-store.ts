@@ -38,16 +38,18 @@ export function openRecordingStore(path: string): RecordingStore {
   };
   const rows = (where: string, ...values: readonly SQLInputValue[]) =>
     work(() => database.prepare(`SELECT facts, bytes, state, ended FROM recordings ${where}`).all(...values)).map(recordingOf);
-  const find = (sid: string): Recording | undefined => rows("WHERE sid = ?", sid)[0];
+  // Prepared once: a busy host sends many a second.
+  const one = database.prepare("SELECT facts, bytes, state, ended FROM recordings WHERE sid = ?");
+  const upsert = database.prepare(`INSERT INTO recordings (sid, started, user, facts, bytes, state, ended) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (sid) DO UPDATE SET bytes = max(bytes, excluded.bytes), state = excluded.state, ended = excluded.ended`);
+  const find = (sid: string): Recording | undefined => work(() => one.all(sid)).map(recordingOf)[0];
   return {
     find,
     keep: async (facts, { bytes, end }) => {
       const { sid, started, user } = facts;
       const state = end === undefined ? "running" : end.interrupted ? "interrupted" : "complete";
-      const sql = `INSERT INTO recordings (sid, started, user, facts, bytes, state, ended) VALUES (?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (sid) DO UPDATE SET bytes = max(bytes, excluded.bytes), state = excluded.state, ended = excluded.ended`;
       const values = [sid, started, user, JSON.stringify(facts), bytes, state, end?.ended ?? null] as const;
-      await sync.run(() => void work(() => database.prepare(sql).run(...values)));
+      await sync.run(() => void work(() => upsert.run(...values)));
     },
     list: ({ from, to, user, limit, cursor }) => {
       const conditions: [sql: string, ...values: SQLInputValue[]][] = [];

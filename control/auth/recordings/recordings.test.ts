@@ -176,3 +176,19 @@ test("a recording is read in parts, which are one view in the audit log, and its
     await expect(part.next()).rejects.toMatchObject({ code: "denied" });
   }
 });
+
+test("several recordings come in one call, each accepted or refused by itself", async () => {
+  await using t = await openTestAuth();
+  const [mine, other] = [await joinHost(t, "web1"), await joinHost(t, "web2")];
+  const part = (factsJson: string) => ({ factsJson, offset: 0, data: Buffer.from("abc"), endJson: end });
+  const ones = [factsOf(mine), factsOf(other), factsOf(mine)];
+  const { recordings } = await mine.client.uploadRecordings({ parts: ones.map(part) });
+  expect(recordings.map(({ size, code }) => [size, code])).toEqual([
+    [3, ""],
+    [0, "denied"],
+    [3, ""],
+  ]);
+  expect((await t.events("session.upload")).length).toBe(2);
+  const many = Array.from({ length: 65 }, () => part(factsOf(mine)));
+  await expect(mine.client.uploadRecordings({ parts: many })).rejects.toMatchObject({ code: "limit" });
+});

@@ -11,7 +11,7 @@ import type { AuthContext } from "../auth-context.ts";
 import type { IssuedCertificates } from "../authority/issue-certificates.ts";
 import { checkDocument } from "../document.ts";
 import { issueHostCertificates } from "../inventory/host-certificates.ts";
-import { hostWrite, nodeNamesWrite, nodeServicesWrite, proxyNamesWrite } from "../inventory/host-records.ts";
+import { hostWrite, nodeNamesWrite, nodeServicesWrite, offerLimitsWrite, proxyNamesWrite } from "../inventory/host-records.ts";
 import { otherNames } from "../inventory/names-in-use.ts";
 import { checkLabels } from "../inventory/nodes.ts";
 import { checkHostNames } from "./host-names.ts";
@@ -156,7 +156,9 @@ async function spend(context: AuthContext, facts: Spent): Promise<void> {
     const writes: Write[] = [hostWrite(facts.role, facts.node, "absent")];
     const { name: id } = facts.node.metadata;
     writes.push(facts.role === "proxy" ? proxyNamesWrite(id, facts.ask) : nodeNamesWrite(id, { names: [...facts.names], refused: [] }));
-    if (facts.role === "node") writes.push(nodeServicesWrite(id, tokenServices(stored.token.spec.roles)));
+    const { roles, resources } = stored.token.spec;
+    if (facts.role === "node") writes.push(nodeServicesWrite(id, tokenServices(roles)));
+    if (facts.role === "node" && resources !== undefined) writes.push(offerLimitsWrite(id, resources));
     const { revision } = stored.entry;
     const left = stored.token.spec.uses_left;
     if (left !== undefined) {

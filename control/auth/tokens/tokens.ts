@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type joinRoles, type Token, tokenSchema } from "../../../core/resources/token.ts";
+import { type joinRoles, type OfferLimits, type Token, tokenSchema } from "../../../core/resources/token.ts";
 import type { Entry, Put, Write } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { type Actor, checkDocument, named, type PutMode } from "../document.ts";
@@ -33,6 +33,8 @@ export interface TokenAsk {
   readonly uses: number;
   /** Empty: a random one. */
   readonly secret: string;
+  /** Left out: any resources of these roles. */
+  readonly resources?: OfferLimits | undefined;
   readonly actor: Actor;
 }
 
@@ -50,7 +52,12 @@ export async function createToken(context: AuthContext, ask: TokenAsk): Promise<
     kind: "token",
     version: "v2",
     metadata: { name: randomUUID(), expires: expires.toISOString() },
-    spec: { roles: ask.roles, join_method: "token", ...(ask.uses > 0 && { uses_left: ask.uses }) },
+    spec: {
+      roles: ask.roles,
+      join_method: "token",
+      ...(ask.uses > 0 && { uses_left: ask.uses }),
+      ...(ask.resources !== undefined && { resources: ask.resources }),
+    },
   });
   const secretHash = hashOf(secret);
   const index: Write = { key: secretKey(secretHash), value: JSON.stringify(token.metadata.name), expires: kept(token), expect: "absent" };

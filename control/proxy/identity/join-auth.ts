@@ -126,7 +126,7 @@ function relayTo(asProxy: AuthClientOptions, log: Log, signal: AbortSignal): Rem
 /** Names for the proxy's certificates besides its node name: its public addresses, the domain of applications, and those of this host. */
 export function proxyHostNames(config: ProxyConfig): readonly string[] {
   const databases = Object.values(config.databases ?? {}).map(({ publicAddr }) => publicAddr);
-  const addresses = [config.publicAddr, config.sshPublicAddr, config.tunnelPublicAddr, config.webListen, ...databases];
+  const addresses = [config.publicAddr, config.sshPublicAddr, config.tunnelPublicAddr, config.kubePublicAddr, config.webListen, ...databases];
   const hosts = addresses.flatMap((address) => address?.host ?? []).filter((host) => !(isIP(host) !== 0 && isUnspecified(host)));
   const apps = config.appsDomain === undefined ? [] : [config.appsDomain];
   return [...new Set([...hosts, ...apps, "localhost", "127.0.0.1"])].filter((name) => name !== config.nodename);

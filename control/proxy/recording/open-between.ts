@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { sendRecordings } from "../../../core/api/send-recordings.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { openRecordings, type Recordings } from "../../../core/recording-spool/recordings.ts";
 import { type RecordingMode, recordedAt } from "../../../core/resources/recording.ts";
@@ -24,7 +25,7 @@ export type StandBetween = (channel: Duplex, facts: BetweenFacts) => Promise<Dup
 export interface BetweenOptions {
   /** The proxy's own key. */
   readonly folder: string;
-  readonly auth: Pick<AuthClient, "signRelayedHost" | "signRelayedUser" | "uploadRecording">;
+  readonly auth: Pick<AuthClient, "signRelayedHost" | "signRelayedUser" | "uploadRecording" | "uploadRecordings">;
   readonly access: Pick<AccessCache, "current" | "forUser">;
   readonly audit: Pick<AuditQueue, "emit">;
   readonly log: Log;
@@ -39,7 +40,7 @@ export function openBetween(options: BetweenOptions): { readonly between: StandB
   const keys = new StandInKeys(options);
   let opened: Promise<Recordings> | undefined;
   const recordings = (): Promise<Recordings> => {
-    opened ??= openRecordings({ folder: join(folder, "recordings"), log, send: async (call) => (await auth.uploadRecording(call)).size });
+    opened ??= openRecordings({ folder: join(folder, "recordings"), log, ...sendRecordings(async () => auth) });
     return opened;
   };
   return {

@@ -76,7 +76,7 @@ test("with an auth service of the version before, every stream asks it", async (
 });
 
 test("a role that this version cannot read denies its holders alone", async () => {
-  const newer = JSON.stringify({ kind: "role", version: "v7", metadata: { name: "newer" }, spec: { deny: { kubernetes_labels: { "*": "*" } } } });
+  const newer = JSON.stringify({ kind: "role", version: "v7", metadata: { name: "newer" }, spec: { deny: { desktop_labels: { "*": "*" } } } });
   const withNewer = (auth: AuthClient): AuthClient =>
     new Proxy(auth, {
       get: (client, name: keyof AuthClient) => {

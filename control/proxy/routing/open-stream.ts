@@ -17,6 +17,7 @@ const handlers: { readonly [Kind in StreamKind]: Handler<Kind> } = {
   join: openJoin,
   app: openServed,
   db: openServed,
+  kube: openServed,
   // Proxies alone send it to agents; a user's request comes in a stream to the database.
   cancel: () => Promise.reject(new PlatformError("unsupported", "streams of kind cancel are not for users")),
 };

@@ -1,10 +1,12 @@
 import type { Duplex } from "node:stream";
 import type { Connection } from "ssh2";
+import { mayOffer } from "../../../core/access/may-offer.ts";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { OfferedPages } from "../../../core/resources/offered.ts";
+import { type Offered, OfferedPages } from "../../../core/resources/offered.ts";
+import type { OfferLimits } from "../../../core/resources/token.ts";
 import { readFrame, readMessages } from "../../../core/transport/read-frame.ts";
 import { decodeAgentMessage, encodeTunnelMessage, maxTunnelMessage } from "../../../core/transport/tunnel-message.ts";
 import { misfitText } from "../../../core/versions/compare-versions.ts";
@@ -87,7 +89,7 @@ async function admit(applicant: Applicant, services: TunnelServices): Promise<vo
   tunnel.sharesName = answer.sharesName;
   tunnel.refusedServices = refused;
   if (transport.destroyed) return reportGone(tunnel, services);
-  serve(tunnel, { channel, transport }, services);
+  serve(tunnel, { channel, transport, limits: answer.offerLimits }, services);
 }
 
 /** An agent uses a name of its certificate: for another name it must renew the certificate. */
@@ -108,10 +110,11 @@ async function readHello(channel: Duplex, signal: AbortSignal): Promise<AgentFac
 interface Served {
   readonly channel: Duplex;
   readonly transport: Duplex;
+  readonly limits: OfferLimits;
 }
 
 /** From welcome to the end of the tunnel. */
-function serve(tunnel: Tunnel, { channel, transport }: Served, services: TunnelServices): void {
+function serve(tunnel: Tunnel, { channel, transport, limits }: Served, services: TunnelServices): void {
   const { registry, log, access, statuses } = services;
   const about = { host: tunnel.identity.id, name: tunnel.facts.hostname, peer: tunnel.peer };
   registry.add(tunnel);
@@ -137,6 +140,15 @@ function serve(tunnel: Tunnel, { channel, transport }: Served, services: TunnelS
   });
   channel.on("close", () => tunnel.end());
   const pages = new OfferedPages();
+  const offer = (offered: readonly Offered[]): void => {
+    const served = offered.filter(({ kind }) => !refused.includes(kind));
+    const allowed = served.filter((one) => mayOffer(limits, one));
+    const others = served.filter((one) => !allowed.includes(one)).map(({ kind, name }) => `${kind} ${name}`);
+    if (others.length > 0) {
+      log.warn("an agent offers resources that its join token does not allow", { ...about, count: others.length, first: others[0] });
+    }
+    registry.offer(tunnel, allowed);
+  };
   readMessages(channel, {
     maxLength: maxTunnelMessage,
     what: "tunnel message",
@@ -147,11 +159,7 @@ function serve(tunnel: Tunnel, { channel, transport }: Served, services: TunnelS
       if (message.type === "draining") tunnel.draining = true;
       if (message.type === "resources") {
         const offered = pages.add(message.resources, message.more);
-        if (offered !== undefined)
-          registry.offer(
-            tunnel,
-            offered.filter(({ kind }) => !refused.includes(kind)),
-          );
+        if (offered !== undefined) offer(offered);
         if (offered !== undefined && registry.newest(tunnel.identity.id) === tunnel) void services.statuses.offered(tunnel);
       }
       if (message.type === "status") {

@@ -1,12 +1,14 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import type { OfferedSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { readOfferLimits } from "../../../core/api/offer-limits.ts";
 import { errorText } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { writeDocument } from "../../../core/resources/document.ts";
 import { hostStatusDocument } from "../../../core/resources/host-status.ts";
 import type { Offered } from "../../../core/resources/offered.ts";
+import type { OfferLimits } from "../../../core/resources/token.ts";
 import { silentMs } from "../../../core/transport/tunnel-message.ts";
 import type { TunnelRegistry } from "./registry.ts";
 import type { AgentFacts, Tunnel } from "./tunnel.ts";
@@ -27,6 +29,8 @@ export interface NodeAnswer {
   readonly sharesName: boolean;
   /** Services that the host's join token does not allow. */
   readonly refusedServices: readonly string[];
+  /** Resources that the token allows the host to offer. */
+  readonly offerLimits: OfferLimits;
 }
 
 /** `closed`: the connection ended; `silent`: no response, but the tunnel may still recover; `stopped`: announced by the agent. */
@@ -36,7 +40,7 @@ type TunnelEnding = "closed" | "silent" | "stopped";
  * Reports a host's tunnel to the auth service. Throws PlatformError: `denied` or `not_found` when the host was removed.
  */
 export async function reportNode(auth: AuthClient, { identity, facts, peer, connected, ending = "closed" }: NodeReport): Promise<NodeAnswer> {
-  const { sharesName, refusedServices } = await auth.reportNode({
+  const { sharesName, refusedServices, offerLimits } = await auth.reportNode({
     hostId: identity.id,
     hostname: facts.hostname,
     labels: facts.labels,
@@ -48,7 +52,7 @@ export async function reportNode(auth: AuthClient, { identity, facts, peer, conn
     names: [...identity.names],
     statusJson: facts.status === undefined ? "" : writeDocument(hostStatusDocument, facts.status),
   });
-  return { sharesName, refusedServices };
+  return { sharesName, refusedServices, offerLimits: readOfferLimits(offerLimits) };
 }
 
 /** The same for an open tunnel; stores the answer with it. */

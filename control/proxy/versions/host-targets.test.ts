@@ -93,9 +93,26 @@ describe("a host's version", () => {
     expect(asked).toEqual(["h default v1.2.0 true", "i default v1.2.0 true"]);
     await targets.of(ask("h", { version: "v1.3.0" }));
     expect(asked).toHaveLength(3);
-    forward(6000);
+    forward(7_600);
     await targets.of(ask("h"));
     expect(asked).toHaveLength(4);
+  });
+
+  test("of hosts that began together is requested evenly, and is never older than some seconds", async () => {
+    const { targets, asked, forward } = open(async () => ({ version: "v1.2.0" }));
+    const perSecond: number[] = [];
+    const last = new Map<string, number>();
+    for (let second = 0; second < 30; second += 1) {
+      const before = asked.length;
+      // As fast as they may: no more than 500 at a time.
+      for (let from = 0; from < 300; from += 150) await Promise.all(Array.from({ length: 150 }, (_, place) => targets.of(ask(`h${from + place}`))));
+      for (const one of asked.slice(before)) last.set(one, second);
+      for (const at of last.values()) expect(second - at).toBeLessThanOrEqual(8);
+      perSecond.push(asked.length - before);
+      forward(1_000);
+    }
+    expect(perSecond[0]).toBe(300);
+    expect(Math.max(...perSecond.slice(10))).toBeLessThan(130);
   });
 
   test("is held while too many hosts ask, who cost no more than that", async () => {

@@ -24,10 +24,15 @@ export interface HostTargetsOptions {
   readonly own: string;
   /** Monotonic milliseconds. */
   readonly clock: () => number;
+  /** From 0 to 1. */
+  readonly random?: () => number;
 }
 
-/** How long an answer is used, ms: an updater requests version and criticality one after the other. */
-const cacheMs = 5000;
+/**
+ * How long an answer is used, ms: an updater requests version and criticality one after the other. Each for another time: those of hosts that began together
+ * would all be asked for again in the same second, every five.
+ */
+const cacheMs = { least: 2_500, most: 7_500 } as const;
 /** Maximum wait for the auth service, ms. */
 const limitMs = 5000;
 /** Maximum number of cached hosts; the oldest one is dropped first. */
@@ -64,7 +69,8 @@ export class HostTargets {
     if (this.#asking >= maxAsking) return Promise.resolve(heldBack("too many concurrent requests of hosts"));
     const target = this.#ask(ask);
     this.#known.delete(key);
-    this.#known.set(key, { until: now + cacheMs, target });
+    const { least, most } = cacheMs;
+    this.#known.set(key, { until: now + least + (this.#options.random ?? Math.random)() * (most - least), target });
     for (const oldest of this.#known.keys()) {
       if (this.#known.size <= maxHosts) break;
       this.#known.delete(oldest);

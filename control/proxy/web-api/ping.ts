@@ -14,17 +14,20 @@ export interface PingFacts {
   /** Separate listeners, if any. */
   readonly sshListen?: HostPort | undefined;
   readonly tunnelListen?: HostPort | undefined;
+  readonly kubeListen?: HostPort | undefined;
   readonly publicAddr?: HostPort | undefined;
   /** As configured; left out: the public host. */
   readonly appsDomain?: string | undefined;
   readonly sshPublicAddr?: HostPort | undefined;
   readonly tunnelPublicAddr?: HostPort | undefined;
+  readonly kubePublicAddr?: HostPort | undefined;
   /** Ports of databases, by protocol; without `listen` there is none. */
   readonly databases?: { readonly [Protocol in DbProtocol]?: DatabasePort } | undefined;
 }
 
 /** Every field that clients of the reference select, always present; addresses are `host:port`, and empty for a missing service. */
 export interface PingProxy {
+  /** Clients of Kubernetes; without a port of its own it is served on the web port too. */
   readonly kube: { readonly enabled: boolean; readonly public_addr: string; readonly listen_addr: string };
   readonly ssh: {
     readonly listen_addr: string;
@@ -85,6 +88,7 @@ const absent: Sections = {
 /** What each kind of service puts into the answer. */
 const sections: { readonly [Kind in ServiceKind]: (addresses: Addresses) => Partial<Sections> } = {
   ssh: (addresses) => ({ ssh: sshSection(addresses) }),
+  kube: (addresses) => ({ kube: kubeSection(addresses) }),
   app: ({ facts }) => ({ app: { domain: appsDomain(facts) ?? "" } }),
   db: (addresses) => ({ db: dbSection(addresses) }),
 };
@@ -101,6 +105,16 @@ function dbSection({ facts: { databases = {} }, open }: Addresses): Sections["db
     mysql_public_addr: outside(mysql),
     mongo_public_addr: outside(mongodb),
     redis_public_addr: outside(redis),
+  };
+}
+
+/** A certificate for one cluster, and its name in TLS, lead there. */
+function kubeSection({ facts: { kubeListen, kubePublicAddr, webListen }, open }: Addresses): Sections["kube"] {
+  const own = kubePublicAddr ?? { host: open.host, port: 0 };
+  return {
+    enabled: true,
+    public_addr: formatHostPort(kubeListen === undefined && kubePublicAddr === undefined ? open : withPort(own, kubeListen ?? open)),
+    listen_addr: formatHostPort(kubeListen ?? webListen),
   };
 }
 

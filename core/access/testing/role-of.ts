@@ -17,8 +17,8 @@ import type { ServedAsk, SshAsk } from "../ask.ts";
 export function roleOf(line: string, name: string, kind: ServiceKind = "ssh"): Role {
   const spec: { options?: object; allow?: object; deny?: object } = {};
   for (const part of line.split(";").map((one) => one.trim())) {
-    if (part.startsWith("allow")) spec.allow = conditions(part.slice(5), kind);
-    else if (part.startsWith("deny")) spec.deny = conditions(part.slice(4), kind);
+    if (part.startsWith("allow")) spec.allow = conditions(part.slice(5), kind, true);
+    else if (part.startsWith("deny")) spec.deny = conditions(part.slice(4), kind, false);
     else if (part !== "") spec.options = Object.fromEntries(pairs(part).map(([key, value]) => [key, scalar(value)]));
   }
   return roleSchema.parse({ kind: "role", version: "v7", metadata: { name }, spec });
@@ -29,12 +29,14 @@ export function labelsOf(text: string): Labels {
   return Object.fromEntries(pairs(text));
 }
 
-function conditions(text: string, kind: ServiceKind): object {
+function conditions(text: string, kind: ServiceKind, isAllowed: boolean): object {
   const { labels: labelsCondition, names } = serviceKinds[kind];
   const [logins = "", labels] = ` ${text} `.split(" on ");
   const named = logins.split(",").flatMap((login) => login.trim() || []);
   return {
     ...(named.length > 0 && Object.fromEntries(Object.values<{ condition: string }>(names).map(({ condition }) => [condition, named]))),
+    // Whoever may use a Kubernetes cluster is lent something there.
+    ...(kind === "kube" && isAllowed && { kubernetes_groups: ["group"] }),
     ...(labels !== undefined && { [labelsCondition]: Object.fromEntries(pairs(labels).map(([key, values]) => [key, alternatives(values)])) }),
   };
 }

@@ -11,6 +11,8 @@ import { joinModes } from "../../resources/session.ts";
  *     {"type": "open" | "join", …}  ->
  *                                   <-     {"type": "opened", …}
  *     bytes, resize, read, end      <->    bytes
+ *     {"type": "read", "bytes": 0}  ->
+ *                                   <-     {"type": "alive"}
  *                                   <-     {"type": "ended", …}, or {"type": "error", …}; then it closes
  */
 
@@ -25,7 +27,10 @@ export const terminalAskSchema = z.discriminatedUnion("type", [
 ]);
 export type TerminalAsk = z.infer<typeof terminalAskSchema>;
 
-/** `read`: the page has shown so many bytes; the proxy sends no more than a window ahead. `end`: the user leaves. */
+/**
+ * `read`: the page has shown so many bytes; the proxy sends no more than a window ahead. None: the page asks whether the proxy is still there. `end`: the user
+ * leaves.
+ */
 export const terminalControlSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("resize"), ...size }),
   z.strictObject({ type: z.literal("read"), bytes: z.int().min(0).max(67_108_864) }),
@@ -33,8 +38,9 @@ export const terminalControlSchema = z.discriminatedUnion("type", [
 ]);
 export type TerminalControl = z.infer<typeof terminalControlSchema>;
 
-/** What the proxy reports. `status`: as in a shell; left out: the connection was lost, and `reason` has why. */
+/** What the proxy reports; a page ignores types that it does not know. `status`: as in a shell; left out: the connection was lost, and `reason` has why. */
 export type TerminalNotice =
   | { readonly type: "opened"; readonly host: string; readonly login: string }
+  | { readonly type: "alive" }
   | { readonly type: "ended"; readonly status?: number; readonly reason?: string }
   | { readonly type: "error"; readonly error: { readonly message: string; readonly code: ErrorCode; readonly hint?: string } };

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { auditEvents, outcome, short } from "../../audit/event-spec.ts";
+import { kubeSession } from "../kube/kube-events.ts";
 import { sshSession } from "./session-facts.ts";
 
 /** Audit events of forwarded ports, sockets and displays. */
@@ -8,7 +9,7 @@ export const sshForwardingEvents = auditEvents({
   port: {
     code: ["T3003I", "T3003E"],
     reporters: ["node"],
-    fields: { ...sshSession, ...outcome, addr: short, direction: z.enum(["local", "remote"]), count: z.int().positive().optional() },
+    fields: { ...sshSession, ...kubeSession, ...outcome, addr: short, direction: z.enum(["local", "remote"]), count: z.int().positive().optional() },
   },
   x11: { code: ["T3008I", "T3008E"], reporters: ["node"], fields: { ...sshSession, ...outcome } },
 });

@@ -1,15 +1,19 @@
 import { z } from "zod";
 import { auditEvents, count, maxAuditCommand, moment, server, short, text } from "../../audit/event-spec.ts";
+import { kubeSession } from "../kube/kube-events.ts";
 import { sshSession } from "./session-facts.ts";
 
-/** Audit events of SSH sessions, of their programs, and of the Unix users made for them. */
+/** A session on a host, or in a pod. */
+const session = { ...sshSession, ...kubeSession };
+
+/** Audit events of sessions, of their programs, and of the Unix users made for them. */
 export const sshSessionEvents = auditEvents({
-  "session.start": { code: "T2000I", reporters: ["node"], fields: { ...sshSession, interactive: z.boolean() } },
+  "session.start": { code: "T2000I", reporters: ["node"], fields: { ...session, interactive: z.boolean() } },
   "session.end": {
     code: "T2004I",
     reporters: ["node"],
     fields: {
-      ...sshSession,
+      ...session,
       session_start: moment.optional(),
       exit_code: z.int().optional(),
       reason: text.optional(),
@@ -18,22 +22,22 @@ export const sshSessionEvents = auditEvents({
     },
   },
   /** A terminal's new size, `columns:rows`. */
-  resize: { code: "T2002I", reporters: ["node"], fields: { ...sshSession, size: short } },
+  resize: { code: "T2002I", reporters: ["node"], fields: { ...session, size: short } },
   /** `user` joined the running session of `owner`, and left it. */
-  "session.join": { code: "T2001I", reporters: ["node"], fields: { ...sshSession, owner: short, mode: short } },
-  "session.leave": { code: "T2003I", reporters: ["node"], fields: { ...sshSession, owner: short, mode: short, reason: text.optional() } },
+  "session.join": { code: "T2001I", reporters: ["node"], fields: { ...session, owner: short, mode: short } },
+  "session.leave": { code: "T2003I", reporters: ["node"], fields: { ...session, owner: short, mode: short, reason: text.optional() } },
   /** Traffic of a session, or of a connection to a host without an agent: transmitted to the client, received from it. */
-  "session.data": { code: "T2006I", reporters: ["node", "proxy"], fields: { ...sshSession, bytes_transmitted: count, bytes_received: count } },
+  "session.data": { code: "T2006I", reporters: ["node", "proxy"], fields: { ...session, bytes_transmitted: count, bytes_received: count } },
   /** A proxy connected a user to the sshd of a host without an agent (`addr`), and the traffic of that connection. `login` is empty if unknown. */
   "session.connect": { code: "T2010I", reporters: ["proxy"], fields: { ...sshSession, addr: text } },
   subsystem: { code: ["T3001I", "T3001E"], reporters: ["node"], fields: { ...sshSession, name: short, error: text.optional() } },
   exec: {
     code: ["T3002I", "T3002E"],
     reporters: ["node"],
-    fields: { ...sshSession, command: z.string().max(maxAuditCommand), exit_code: z.int().optional(), error: text.optional() },
+    fields: { ...session, command: z.string().max(maxAuditCommand), exit_code: z.int().optional(), error: text.optional() },
   },
   /** A connection that the host ended: idle, certificate expired, locked. */
-  "client.disconnect": { code: "T3006I", reporters: ["node"], fields: { ...sshSession, reason: text } },
+  "client.disconnect": { code: "T3006I", reporters: ["node"], fields: { ...session, reason: text } },
   /** A host created a Unix user for a session, and removed it after the last one. */
   "host_user.created": { code: "TH001I", reporters: ["node"], fields: { ...sshSession, mode: short, groups: z.array(short) } },
   "host_user.removed": { code: "TH002I", reporters: ["node"], fields: { ...server, login: short } },

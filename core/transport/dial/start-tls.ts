@@ -17,6 +17,8 @@ export interface TlsOptions {
   readonly privateKey?: string | undefined;
   /** Accepts any certificate; `authorized` of the socket tells whether it is issued by `ca`. */
   readonly insecure?: boolean | undefined;
+  /** Of the key exchange; default: OpenSSL's own. */
+  readonly groups?: string | undefined;
 }
 
 /**

@@ -31,7 +31,7 @@ const server = createServer((client) => {
   });
 });
 server.listen(socket);
-// Nobody has come yet: whoever has started it may be gone.
+// The process that started it may have ended before it could connect.
 let ending = endLater(30_000);
 
 function endLater(ms: number): NodeJS.Timeout {

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { output } from "../program.ts";
 
-/** Who has a certificate of the cluster's authority, by file name: subject, and for servers the names. */
+/** Certificates of the cluster's authority, by file name: subject, and for servers the names. */
 const holders = (address: string): readonly (readonly [name: string, subject: string, servers?: string])[] => [
   [
     "apiserver",

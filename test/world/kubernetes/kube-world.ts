@@ -36,8 +36,8 @@ export interface KubeWorld extends AsyncDisposable {
   kubectl(version: KubectlVersion, args: readonly string[], options?: RunOptions): Promise<Finished>;
   /** Creates a namespace whose pods go to this node; it is deleted with the world. */
   namespace(node: "real" | "fake"): Promise<string>;
-  /** Path of a kubeconfig with the token of a service account that may do what docs/kubernetes.md asks for an agent, and nothing else. */
-  agentKubeconfig(): Promise<string>;
+  /** Path of a kubeconfig for an agent, whose context has this name: the token of a service account that may do what docs/kubernetes.md asks for, and nothing else. */
+  agentKubeconfig(context?: string): Promise<string>;
   /** Gives a group the rights of a cluster role; taken back with the world. */
   grant(group: string, clusterRole: string): Promise<void>;
   /** Entries of the audit log so far that fit: all requests but those of the control plane and its admin. */
@@ -85,14 +85,14 @@ export async function kubeWorld({ own = false }: { readonly own?: boolean } = {}
       await until("the namespace has its service account", async () => (await api.ask("GET", account)).body.secrets !== undefined);
       return name;
     },
-    agentKubeconfig: async () => {
+    agentKubeconfig: async (context = "direct") => {
       const [namespace, role] = [await world.namespace("fake"), fresh("agent")];
       await add(`${rbac}/clusterroles`, { metadata: { name: role }, rules: agentRules } as { metadata: { name: string } });
       await api.must("POST", `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: "agent" } });
       await bind({ kind: "ServiceAccount", name: "agent", namespace }, role);
       const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 86_400 } };
       const { status } = await api.must("POST", `/api/v1/namespaces/${namespace}/serviceaccounts/agent/token`, request);
-      return await writeKubeconfig(join(dir, `${role}.kubeconfig`), { server: apiServerUrl, ca, user: { token: status?.token ?? "" } });
+      return await writeKubeconfig(join(dir, `${role}.kubeconfig`), { server: apiServerUrl, ca, user: { token: status?.token ?? "" } }, context);
     },
     grant: (group, clusterRole) => bind({ kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: group }, clusterRole),
     auditEvents: async (fits = () => true) => {

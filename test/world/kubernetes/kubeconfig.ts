@@ -9,8 +9,8 @@ interface Credentials {
   readonly user: { readonly token: string } | { readonly pki: string; readonly name: string };
 }
 
-/** Writes a kubeconfig with everything inside; JSON is YAML. */
-export async function writeKubeconfig(file: string, { server, ca, user }: Credentials): Promise<string> {
+/** Writes a kubeconfig with everything inside, with one context of this name; JSON is YAML. */
+export async function writeKubeconfig(file: string, { server, ca, user }: Credentials, context = "direct"): Promise<string> {
   const base64 = (text: string): string => Buffer.from(text).toString("base64");
   const pem = async (dir: string, name: string): Promise<string> => base64(await readFile(join(dir, name), "utf8"));
   const own =
@@ -22,8 +22,8 @@ export async function writeKubeconfig(file: string, { server, ca, user }: Creden
     kind: "Config",
     clusters: [{ name: "direct", cluster: { server, "certificate-authority-data": base64(ca) } }],
     users: [{ name: "direct", user: own }],
-    contexts: [{ name: "direct", context: { cluster: "direct", user: "direct" } }],
-    "current-context": "direct",
+    contexts: [{ name: context, context: { cluster: "direct", user: "direct" } }],
+    "current-context": context,
   };
   await writeFile(file, JSON.stringify(config, undefined, 1), { mode: 0o600 });
   return file;

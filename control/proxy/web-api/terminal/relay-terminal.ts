@@ -32,7 +32,7 @@ export async function relayTerminal(shell: Shell, { socket, inbox, signal, typed
   const left = Promise.withResolvers<void>();
   inbox.follow((message) => {
     try {
-      take(message, { shell, inbox, screen, typed, leave: left.resolve });
+      take(message, { shell, inbox, screen, typed, leave: left.resolve, answer: () => answerPulse(socket) });
     } catch (thrown) {
       broken.reject(thrown);
     }
@@ -74,13 +74,21 @@ function passOutput(outputs: readonly Readable[], socket: WebSocket): Screen {
   };
 }
 
+/** A browser that reads nothing gets no more: what waits is an answer as well. */
+function answerPulse(socket: WebSocket): void {
+  const alive: TerminalNotice = { type: "alive" };
+  if (socket.readyState === socket.OPEN && socket.bufferedAmount < mostUnread) socket.send(JSON.stringify(alive));
+}
+
 interface Taking extends Pick<RelayFacts, "inbox" | "typed"> {
   readonly shell: Shell;
   readonly screen: Screen;
   readonly leave: () => void;
+  /** The page asks whether this proxy is still there. */
+  readonly answer: () => void;
 }
 
-function take({ isBinary, data }: SocketMessage, { shell: { channel }, inbox, screen, typed, leave }: Taking): void {
+function take({ isBinary, data }: SocketMessage, { shell: { channel }, inbox, screen, typed, leave, answer }: Taking): void {
   if (isBinary) {
     typed();
     if (channel.writable && !channel.write(data)) {
@@ -92,7 +100,8 @@ function take({ isBinary, data }: SocketMessage, { shell: { channel }, inbox, sc
   const parsed = terminalControlSchema.safeParse(readText(data));
   if (!parsed.success) throw new PlatformError("invalid", "the browser sent a message that is not one of a terminal");
   const control = parsed.data;
-  if (control.type === "read") screen.shown(control.bytes);
+  if (control.type === "read" && control.bytes === 0) answer();
+  else if (control.type === "read") screen.shown(control.bytes);
   else if (control.type === "end") leave();
   else channel.setWindow(control.rows, control.cols, 0, 0);
 }

@@ -70,6 +70,16 @@ describe("a terminal", () => {
     expect(await terminal.closed).toMatchObject({ type: "ended" });
   });
 
+  test("answers a page that asks whether the proxy is there", async () => {
+    const terminal = await openPlain();
+    for (const count of [1, 2]) {
+      terminal.send({ type: "read", bytes: 0 });
+      await expect.poll(() => terminal.notices.filter(({ type }) => type === "alive").length).toBe(count);
+    }
+    terminal.send({ type: "end" });
+    expect(await terminal.closed).toMatchObject({ type: "ended" });
+  });
+
   test("whose page shows nothing gets no more than a window", async () => {
     const terminal = await openPlain();
     terminal.shows(false);

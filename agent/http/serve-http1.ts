@@ -1,0 +1,96 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { HeaderField } from "../../core/resources/app-headers.ts";
+import { gatherWrites } from "../../core/transport/gather-writes.ts";
+import type { ClientAnswer } from "./exchange.ts";
+import { type ConnectionLimits, type HttpHandlers, maxHead, usualLimits } from "./http-handlers.ts";
+import { clientRequest } from "./http1-request.ts";
+import { IdleLimit } from "./idle-limit.ts";
+import { refuseRaw } from "./raw-response.ts";
+
+/** Serves a user's connection that speaks HTTP/1.1, until it ends. */
+export async function serveHttp1(socket: Duplex, handlers: HttpHandlers, limits: ConnectionLimits = usualLimits): Promise<void> {
+  const limit = new IdleLimit(limits, () => socket.destroy());
+  const server = createServer({
+    maxHeaderSize: maxHead,
+    insecureHTTPParser: false,
+    // Uploads and streams may take hours: the limits are those of IdleLimit.
+    requestTimeout: 0,
+    headersTimeout: 0,
+    keepAliveTimeout: 0,
+    shouldUpgradeCallback: ({ headers }) => !/^h2c$/i.test(headers.upgrade?.trim() ?? ""),
+  });
+  server.timeout = 0;
+  let isOver = false;
+  const onLast = (): void => {
+    isOver = true;
+  };
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
+    // What follows may be a part of the one before, for another reader.
+    if (isOver) return;
+    if (limit.open >= limits.maxExchanges) return void socket.destroy();
+    const done = limit.begin();
+    response.once("close", done);
+    response.sendDate = false;
+    void handlers.exchange(clientRequest(request), answerTo(request, response, onLast));
+  };
+  server.on("request", serve).on("checkContinue", serve);
+  server.on("upgrade", (request: IncomingMessage, _socket: Duplex, head: Buffer) => {
+    // A response that has begun would go on in the other protocol.
+    if (limit.open > 0) return void socket.destroy();
+    limit.stop();
+    if (head.length > 0) socket.unshift(head);
+    void handlers.upgrade(request, socket);
+  });
+  const refuse = (status: number, message: string): void => {
+    if (limit.open > 0) socket.destroy();
+    else refuseRaw(socket, handlers.refusal(status, message));
+  };
+  server.on("connect", () => refuse(405, "CONNECT is not supported"));
+  server.on("clientError", (error: NodeJS.ErrnoException) => {
+    if (error.code === "HPE_HEADER_OVERFLOW") refuse(431, "the headers of the request are too long");
+    else refuse(400, "the request is malformed");
+  });
+  const closed = new Promise<void>((resolve) => void socket.once("close", () => resolve()));
+  server.emit("connection", socket);
+  await closed;
+  limit.stop();
+}
+
+/** `onLast`: the connection takes no more requests. */
+function answerTo(request: IncomingMessage, response: ServerResponse, onLast: () => void): ClientAnswer {
+  const gone = new AbortController();
+  response.once("close", () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  return {
+    gone: gone.signal,
+    inform: (status, headers) => inform(response, status, headers),
+    begin: ({ status, message, headers }, hasBody) => {
+      const raw = headers.flat();
+      response.writeHead(status, ...(message === "" ? [] : [message]), raw as string[]);
+      if (response.socket !== null) gatherWrites(response.socket);
+      // Not `flushHeaders`, which writes them in UTF-8.
+      if (hasBody) response.write("", "latin1");
+      return response;
+    },
+    end: (trailers) => {
+      if (trailers.length > 0 && response.chunkedEncoding) response.addTrailers(trailers.map(([name, value]) => [name, value] as [string, string]));
+      response.end();
+    },
+    close: () => {
+      response.shouldKeepAlive = false;
+      onLast();
+    },
+    abort: () => request.socket.destroy(),
+  };
+}
+
+/** Interim responses that Node can send: others are left out, as they may be. */
+function inform(response: ServerResponse, status: number, headers: readonly HeaderField[]): void {
+  if (response.headersSent || response.destroyed) return;
+  const links = headers.filter(([name]) => name.toLowerCase() === "link").map(([, value]) => value);
+  if (status === 100) response.writeContinue();
+  else if (status === 102) response.writeProcessing();
+  else if (status === 103 && links.length > 0) response.writeEarlyHints({ link: links });
+}

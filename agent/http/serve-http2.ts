@@ -1,0 +1,94 @@
+import { constants, type IncomingHttpHeaders, performServerHandshake, type ServerHttp2Stream } from "node:http2";
+import type { TLSSocket } from "node:tls";
+import { leaveHandshake } from "../../core/node-internals/leave-handshake.ts";
+import type { HeaderField } from "../../core/resources/app-headers.ts";
+import type { ClientAnswer, ClientRequest } from "./exchange.ts";
+import { type ConnectionLimits, type HttpHandlers, maxHead, usualLimits } from "./http-handlers.ts";
+import { IdleLimit } from "./idle-limit.ts";
+import { fieldsObject, pairsOf } from "./upstream-http2.ts";
+
+/** What a connection begins with when its client speaks HTTP/2 without asking (RFC 9113 §3.4). */
+export const http2Preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+
+/** Serves a user's connection that speaks HTTP/2, until it ends. */
+export async function serveHttp2(socket: TLSSocket, handlers: HttpHandlers, limits: ConnectionLimits = usualLimits): Promise<void> {
+  leaveHandshake(socket);
+  const http2 = performServerHandshake(socket, {
+    maxSessionMemory: 16,
+    settings: { maxConcurrentStreams: limits.maxExchanges, maxHeaderListSize: maxHead, enableConnectProtocol: false },
+  });
+  // GOAWAY: the client opens another connection for its next request.
+  const limit = new IdleLimit(limits, () => {
+    http2.close();
+    setTimeout(() => socket.destroy(), 1_000).unref();
+  });
+  http2.on("error", () => socket.destroy());
+  http2.on("stream", (stream, headers) => {
+    stream.on("error", () => {});
+    stream.once("close", limit.begin());
+    void handlers.exchange(clientRequest(stream, headers), answerTo(stream));
+  });
+  await new Promise<void>((resolve) => void socket.once("close", () => resolve()));
+  limit.stop();
+  http2.destroy();
+}
+
+function clientRequest(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): ClientRequest {
+  const { ":method": method = "", ":path": path = "", ":authority": authority } = headers;
+  let trailers: readonly HeaderField[] = [];
+  stream.on("trailers", (fields: IncomingHttpHeaders) => {
+    trailers = pairsOf(fields);
+  });
+  const fields = pairsOf(headers).filter(([name]) => name !== "host");
+  const hosts = [authority, headers.host].filter((one) => one !== undefined);
+  return {
+    method: String(method),
+    target: String(path),
+    hosts,
+    headers: fields,
+    body: stream.endAfterHeaders ? undefined : stream,
+    trailers: () => trailers,
+    version: 2,
+  };
+}
+
+function answerTo(stream: ServerHttp2Stream): ClientAnswer {
+  const gone = new AbortController();
+  let hasEnded = false;
+  // Node ends what it resets: without this, a response that is broken off would look complete.
+  let isBroken = false;
+  let last: readonly HeaderField[] = [];
+  stream.once("close", () => {
+    if (!hasEnded || stream.rstCode !== constants.NGHTTP2_NO_ERROR) gone.abort();
+  });
+  stream.once("aborted", () => gone.abort());
+  // After the response, the rest of the request is of no use.
+  const finish = (): void => void setImmediate(() => stream.destroyed || stream.readableEnded || stream.close(constants.NGHTTP2_NO_ERROR));
+  stream.once("wantTrailers", () => {
+    if (isBroken) return;
+    // Without fields, Node ends the stream with an empty DATA frame.
+    stream.sendTrailers(fieldsObject(last));
+    finish();
+  });
+  return {
+    gone: gone.signal,
+    inform: (status, headers) => {
+      if (!stream.headersSent && !stream.destroyed) stream.additionalHeaders({ ...fieldsObject(headers), ":status": status });
+    },
+    begin: ({ status, headers }, hasBody) => {
+      stream.respond({ ...fieldsObject(headers), ":status": status }, hasBody ? { waitForTrailers: true } : { endStream: true });
+      return stream;
+    },
+    end: (trailers) => {
+      hasEnded = true;
+      last = trailers;
+      if (stream.writableEnded) finish();
+      else stream.end();
+    },
+    close: () => {},
+    abort: () => {
+      isBroken = true;
+      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    },
+  };
+}

@@ -1,0 +1,175 @@
+import { Agent, type IncomingMessage, request, type ClientRequest as SentRequest } from "node:http";
+import type { Duplex } from "node:stream";
+import type { HeaderField } from "../../core/resources/app-headers.ts";
+import { ignoreError } from "../../core/transport/dial/attempt.ts";
+import { fieldOf, fieldPairs, type UpstreamAnswer, type UpstreamRequest } from "./exchange.ts";
+import { passedTrailers } from "./passed-fields.ts";
+
+/** Maximum size of a response's fields, bytes. */
+const maxHead = 64 * 1024;
+/** Protocols of HTTP inside TLS, the preferred one first. */
+export type HttpProtocols = readonly ("h2" | "http/1.1")[];
+
+export interface OpenedRoad {
+  readonly socket: Duplex;
+  /** Selected inside TLS; undefined where there is no TLS, or the server selects nothing. */
+  readonly selected: "h2" | "http/1.1" | undefined;
+}
+
+/** Opens a connection that speaks one of these. Throws PlatformError. */
+export type OpenRoad = (protocols: HttpProtocols) => Promise<OpenedRoad>;
+
+export interface KeptConnections {
+  /** Whether connections are kept between requests. */
+  readonly keeps: boolean;
+  /** Maximum connections that are open for requests, and of these the ones kept between requests. */
+  readonly most: { readonly open: number; readonly kept: number };
+}
+
+/** The server's answer to a request for another protocol: the connection, once it has agreed. */
+export type UpgradeAnswer =
+  | { readonly upgraded: Duplex; readonly head: { readonly status: number; readonly headers: readonly HeaderField[] } }
+  | UpstreamAnswer;
+
+/** Requests to a server over HTTP/1.1. */
+export class UpstreamHttp1 {
+  readonly #agent: Agent;
+  /** Connected and not used yet. */
+  #spare: Duplex | undefined;
+
+  constructor(open: OpenRoad, { keeps, most }: KeptConnections) {
+    this.#agent = new Agent({ keepAlive: keeps, maxSockets: most.open, maxFreeSockets: most.kept });
+    this.#agent.createConnection = (_options, connected) => {
+      this.#connect(open).then(
+        (socket) => connected?.(null, socket),
+        (thrown: unknown) => connected?.(thrown as Error, undefined as unknown as Duplex),
+      );
+      return undefined;
+    };
+  }
+
+  /** Leaves a connection for the next request. */
+  offer(socket: Duplex): void {
+    this.#spare?.destroy();
+    this.#spare = socket;
+  }
+
+  async #connect(open: OpenRoad): Promise<Duplex> {
+    const spare = this.#spare;
+    this.#spare = undefined;
+    const socket = spare === undefined || spare.destroyed ? (await open(["http/1.1"])).socket : spare;
+    // Node's client adds its own for as long as it uses the connection.
+    return socket.on("error", ignoreError);
+  }
+
+  /** Sends a request; nothing of it is sent twice. Throws what opening a connection throws, and Node's errors. */
+  async send(asked: UpstreamRequest): Promise<UpstreamAnswer> {
+    try {
+      return await this.#exchange(asked);
+    } catch (thrown) {
+      if (!(thrown instanceof StaleConnection) || asked.signal.aborted) throw thrown;
+      return await this.#exchange(asked);
+    }
+  }
+
+  /** Sends a request for another protocol. */
+  async upgrade(asked: UpstreamRequest, protocol: string): Promise<UpgradeAnswer> {
+    const sent = this.#start(asked, [
+      ["Connection", "Upgrade"],
+      ["Upgrade", protocol],
+    ]);
+    return await new Promise((resolve, reject) => {
+      sent.on("error", reject);
+      sent.once("response", (response: IncomingMessage) => resolve(answerOf(response, asked.method)));
+      sent.once("upgrade", (response: IncomingMessage, socket: Duplex, first: Buffer) => {
+        if (first.length > 0) socket.unshift(first);
+        resolve({ upgraded: socket.on("error", ignoreError), head: { status: 101, headers: fieldPairs(response.rawHeaders) } });
+      });
+      sent.end();
+    });
+  }
+
+  close(): void {
+    this.#spare?.destroy();
+    this.#agent.destroy();
+  }
+
+  async #exchange(asked: UpstreamRequest): Promise<UpstreamAnswer> {
+    const sent = this.#start(asked, []);
+    const answer = new Promise<UpstreamAnswer>((resolve, reject) => {
+      sent.once("response", (response: IncomingMessage) => resolve(answerOf(response, asked.method)));
+      // Stays: after the response, an error ends its body, which is where it counts.
+      sent.on("error", (error) =>
+        reject(isStale(sent, asked) ? new StaleConnection("the server has closed the connection", { cause: error }) : error),
+      );
+    });
+    sent.on("continue", () => asked.onInform(100, []));
+    sent.on("information", ({ statusCode, rawHeaders }) => {
+      if (statusCode !== 100) asked.onInform(statusCode, fieldPairs(rawHeaders));
+    });
+    sendBody(sent, asked);
+    return await answer;
+  }
+
+  #start({ method, target, host, headers, body, signal }: UpstreamRequest, more: readonly HeaderField[]): SentRequest {
+    const fields: readonly HeaderField[] = [["Host", host], ...headers, ...framing(method, headers, body !== undefined), ...more];
+    const raw = fields.flat();
+    const sent = request({ agent: this.#agent, method, path: target, headers: raw, maxHeaderSize: maxHead, insecureHTTPParser: false });
+    endWith(sent, signal);
+    return sent;
+  }
+}
+
+/** As the option `signal` of `request`, for less: that one watches the ends of a stream, too. */
+function endWith(sent: SentRequest, signal: AbortSignal): void {
+  const end = (): void => void sent.destroy(new Error("the request was given up"));
+  if (signal.aborted) end();
+  else signal.addEventListener("abort", end, { once: true });
+  sent.once("close", () => signal.removeEventListener("abort", end));
+}
+
+/** A kept connection ended before it took anything of a request that has no body: the request can go over another one. */
+class StaleConnection extends Error {}
+
+function isStale(sent: SentRequest, { method, body }: UpstreamRequest): boolean {
+  return sent.reusedSocket && body === undefined && ["GET", "HEAD", "OPTIONS"].includes(method);
+}
+
+/** The length of the body for the server is the one that this agent has read, not one that `Connection` or a second field states. */
+function framing(method: string, headers: readonly HeaderField[], hasBody: boolean): readonly HeaderField[] {
+  if (fieldOf(headers, "content-length") !== undefined) return [];
+  if (hasBody) return [["Transfer-Encoding", "chunked"]];
+  return ["POST", "PUT", "PATCH"].includes(method) ? [["Content-Length", "0"]] : [];
+}
+
+function sendBody(sent: SentRequest, { body, trailers, headers, onData }: UpstreamRequest): void {
+  if (body === undefined) return void sent.end();
+  const isChunked = fieldOf(headers, "content-length") === undefined;
+  // A client that waits for a word of the server sends nothing before.
+  sent.write("", "latin1");
+  body.on("data", onData).pipe(sent, { end: false });
+  body.once("end", () => {
+    const last = isChunked ? passedTrailers(trailers()) : [];
+    if (last.length > 0) sent.addTrailers(last.map(([name, value]) => [name, value] as [string, string]));
+    sent.end();
+  });
+  sent.once("close", () => {
+    // A server may answer without having read it all.
+    body.unpipe(sent);
+    body.resume();
+  });
+}
+
+function answerOf(response: IncomingMessage, method: string): UpstreamAnswer {
+  const { statusCode: status = 0, statusMessage: message = "", rawHeaders, headers } = response;
+  const isBodiless = method === "HEAD" || status === 204 || status === 304 || headers["content-length"] === "0";
+  return {
+    status,
+    message,
+    headers: fieldPairs(rawHeaders),
+    body: response,
+    hasBody: !isBodiless,
+    trailers: () => fieldPairs(response.rawTrailers),
+    isBroken: () => !response.complete,
+  };
+}

@@ -1,0 +1,44 @@
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { type ClientRequest, fieldOf } from "../../http/exchange.ts";
+import type { Judged } from "./judged.ts";
+
+/** Protocols that a request may change to. */
+export type StreamProtocol = "spdy" | "websocket";
+
+/**
+ * The protocol that a request asks for. Throws `invalid` for another one, and for a body before it; `denied` for a page of another site: a browser may hold a
+ * certificate. Pure.
+ */
+export function judgeUpgrade({ headers, hosts, body }: Pick<ClientRequest, "headers" | "hosts" | "body">): StreamProtocol {
+  if (body !== undefined) throw new PlatformError("invalid", "a request for another protocol has no body");
+  const [host = ""] = hosts;
+  for (const [name, value] of headers) {
+    if (name.toLowerCase() === "origin" && !isOwnOrigin(value, host))
+      throw new PlatformError("denied", "access denied: a page of another site may not open streams to a Kubernetes cluster");
+  }
+  const protocol = (fieldOf(headers, "upgrade") ?? "").trim().toLowerCase();
+  if (protocol === "spdy/3.1") return "spdy";
+  if (protocol === "websocket") return "websocket";
+  throw new PlatformError("invalid", "the request asks for a protocol that is neither SPDY/3.1 nor a WebSocket");
+}
+
+function isOwnOrigin(origin: string, host: string): boolean {
+  return URL.canParse(origin) && URL.canParse(`https://${host}`) && new URL(origin).host === new URL(`https://${host}`).host;
+}
+
+/** A list or a watch of which only a part may be shown cannot come over a WebSocket, which nothing filters. Throws `unsupported`. Pure. */
+export function judgeFiltered({ filter }: Pick<Judged, "filter">): void {
+  if (filter !== undefined)
+    throw new PlatformError("unsupported", "only a part of the objects may be shown, which is not possible over a WebSocket", {
+      hint: "use a request without Upgrade",
+    });
+}
+
+/**
+ * Whether the API server's answer begins the protocol that was asked for, without anything that this agent could not read. Throws `unavailable`. Pure.
+ */
+export function judgeAgreed(headers: ClientRequest["headers"], protocol: StreamProtocol): void {
+  const agreed = (fieldOf(headers, "upgrade") ?? "").trim().toLowerCase();
+  if (agreed !== (protocol === "spdy" ? "spdy/3.1" : "websocket") || fieldOf(headers, "sec-websocket-extensions") !== undefined)
+    throw new PlatformError("unavailable", "the API server began another protocol than the one that was asked for");
+}

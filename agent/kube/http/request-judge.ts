@@ -1,0 +1,102 @@
+import type { ServedGrant } from "../../../core/access/authorize.ts";
+import { decideKube, type KubeVerdict } from "../../../core/access/kube/decide-kube.ts";
+import type { WantedSubjects } from "../../../core/access/kube/kube-ask.ts";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { fieldOf } from "../../http/exchange.ts";
+import { readImpersonation } from "../judge/impersonation.ts";
+import { nameInBody, withBodyName } from "../judge/name-in-body.ts";
+import { type KubeRequest, readRequest } from "../judge/read-request.ts";
+import type { OfferedCluster } from "../offered-cluster.ts";
+import type { AskedOfJudge, Judged, StreamTarget } from "./judged.ts";
+import { unreachedError } from "./unreached-error.ts";
+
+/** Decides about the requests of one connection, under the roles of now. */
+export class RequestJudge {
+  readonly #cluster: Pick<OfferedCluster, "kinds" | "name">;
+  #grant: ServedGrant<"kube">;
+
+  constructor(cluster: Pick<OfferedCluster, "kinds" | "name">, grant: ServedGrant<"kube">) {
+    this.#cluster = cluster;
+    this.#grant = grant;
+  }
+
+  get grant(): ServedGrant<"kube"> {
+    return this.#grant;
+  }
+
+  /** Access has changed. */
+  follow(grant: ServedGrant<"kube">): void {
+    this.#grant = grant;
+  }
+
+  /** What a request does, and as whom. Throws PlatformError. */
+  readonly judge = async (asked: AskedOfJudge): Promise<Judged> => {
+    const wanted = readImpersonation(asked.headers.flat());
+    const request = await this.#named(await this.#read(asked), wanted, asked);
+    const decide = (): KubeVerdict => decideKube(this.#grant.kube, request.ask, wanted);
+    return judgedOf(request, decide(), () => void judgedOf(request, decide(), () => {}));
+  };
+
+  /** A kind that is not known may be a new one: the API server's list is read once more. */
+  async #read({ method, target, isUpgrade }: AskedOfJudge): Promise<KubeRequest> {
+    const { kinds, name } = this.#cluster;
+    const head = { method, target, isUpgrade };
+    const first = readRequest(head, kinds.table);
+    if (!("unknown" in first)) return first;
+    await kinds.read(first.unknown.groupVersion).catch((thrown: unknown) => {
+      throw unreachedError(name, thrown);
+    });
+    const second = readRequest(head, kinds.table);
+    if (!("unknown" in second)) return second;
+    const { what, groupVersion } = second.unknown;
+    throw new PlatformError("not_found", `Kubernetes cluster ${name} has no ${JSON.stringify(what)} in ${groupVersion}`);
+  }
+
+  /** The name of a new object is in the body, which is read only where it decides. */
+  async #named(request: KubeRequest, wanted: WantedSubjects, { headers, body }: AskedOfJudge): Promise<KubeRequest> {
+    if (!request.isNamedInBody) return request;
+    try {
+      decideKube(this.#grant.kube, request.ask, wanted);
+      return request;
+    } catch (thrown) {
+      if (toPlatformError(thrown).code !== "denied") throw thrown;
+      return withBodyName(request, nameInBody(await body(), fieldOf(headers, "content-type")));
+    }
+  }
+}
+
+/** Throws `denied` where a part of several objects would be deleted, which the API server cannot be asked for. Pure. */
+function judgedOf(request: KubeRequest, { user, groups, shows, warning }: KubeVerdict, again: () => void): Judged {
+  const { ask, place, many, isProxied, query } = request;
+  // Rows without objects have no names: none of them could be shown.
+  if (shows !== undefined && query.get("includeObject")?.[0] === "None")
+    throw new PlatformError(
+      "unsupported",
+      "roles allow only a part of the objects, and rows without objects (includeObject=None) cannot be filtered",
+    );
+  const verb = ask.type === "object" ? ask.verbs[0] : undefined;
+  if (shows !== undefined && many === undefined)
+    throw new PlatformError("denied", "access denied: roles allow only a part of the objects that the request is for", {
+      hint: "name each object, or one label more",
+    });
+  return {
+    facts: { verb, group: place?.group, resource: place?.resource, namespace: place?.namespace, name: place?.name },
+    identity: { user, groups },
+    isProxied,
+    isWatch: many === "watch",
+    isOpen: ask.type === "open" && place === undefined,
+    stream: streamOf(request),
+    filter: shows !== undefined && many !== undefined ? { many, shows } : undefined,
+    warning,
+    again,
+  };
+}
+
+/** Subresources of pods that are streams. */
+const streams = ["exec", "attach", "portforward"] as const;
+
+function streamOf({ place }: KubeRequest): StreamTarget | undefined {
+  if (place?.group !== "" || place.resource !== "pods") return undefined;
+  const kind = streams.find((one) => one === place.subresource);
+  return kind && { kind, namespace: place.namespace, pod: place.name };
+}

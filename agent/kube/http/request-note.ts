@@ -1,0 +1,91 @@
+import { errorText, type PlatformError } from "../../../core/errors/platform-error.ts";
+import { type ClientRequest, fieldOf } from "../../http/exchange.ts";
+import { recordOrLog } from "../../service/record-or-log.ts";
+import type { KubeSession } from "../kube-session.ts";
+import type { Judged } from "./judged.ts";
+
+/** Status in the audit log of a request whose client left before the response. */
+export const goneStatus = 499;
+
+/** The audit event of one request: at its end, and for a watch or a stream at its beginning too. */
+export class RequestNote {
+  readonly bytes = { received: 0, transmitted: 0 };
+  readonly #asked: ClientRequest;
+  readonly #session: KubeSession;
+  readonly #began = performance.now();
+  #judged: Judged | undefined;
+  #path: string;
+  #hasBegun = false;
+  #isDone = false;
+
+  constructor(asked: ClientRequest, session: KubeSession) {
+    this.#asked = asked;
+    this.#session = session;
+    this.#path = pathOf(asked.target);
+  }
+
+  /** The target without our prefix. */
+  target(target: string): void {
+    this.#path = pathOf(target);
+  }
+
+  judged(judged: Judged): void {
+    this.#judged = judged;
+  }
+
+  /** A watch or a stream has been answered, and goes on. */
+  async begin(status: number): Promise<void> {
+    this.#hasBegun = true;
+    await recordOrLog(this.#session.deps, { ...this.#event(status), phase: "begin" });
+  }
+
+  /** Records the end, once. Never throws. */
+  end(status: number, error?: PlatformError | Error): void {
+    if (this.#isDone || (this.#judged?.isOpen === true && error === undefined)) return;
+    this.#isDone = true;
+    const { received, transmitted } = this.bytes;
+    const figures = { bytes_received: received, bytes_transmitted: transmitted, duration: Math.round(performance.now() - this.#began) };
+    const why = error === undefined ? {} : { error: errorText(error).slice(0, 2_000) };
+    void recordOrLog(this.#session.deps, { ...this.#event(status), ...(this.#hasBegun && { phase: "end" as const }), ...figures, ...why });
+  }
+
+  #event(status: number) {
+    const { cluster, deps, user, sid, clientAddress } = this.#session;
+    const { facts, identity } = this.#judged ?? {};
+    const agent = fieldOf(this.#asked.headers, "user-agent");
+    return {
+      event: "kube.request" as const,
+      server_id: deps.credentials().hostId,
+      server_name: deps.node.name,
+      user: user.name.slice(0, 256),
+      sid: sid.slice(0, 256),
+      kubernetes_cluster: cluster.name.slice(0, 256),
+      ...(identity && namesOf(identity)),
+      proto: "kube" as const,
+      request_path: this.#path.slice(0, 2_000),
+      verb: this.#asked.method.slice(0, 32),
+      response_code: status,
+      ...optional("kubernetes_verb", facts?.verb),
+      ...optional("resource_api_group", facts?.group),
+      ...optional("resource_kind", facts?.resource),
+      ...optional("resource_namespace", facts?.namespace),
+      ...optional("resource_name", facts?.name),
+      ...optional("user_agent", agent),
+      ...optional("relayed_by", user.relayed?.by),
+      ...optional("addr.remote", clientAddress),
+    };
+  }
+}
+
+/** The identity that the API server saw, for events. Pure. */
+export function namesOf({ user, groups }: Judged["identity"]) {
+  return { kubernetes_users: [user.slice(0, 256)], kubernetes_groups: groups.slice(0, 64).map((group) => group.slice(0, 256)) };
+}
+
+function optional<Name extends string>(name: Name, value: string | undefined): { readonly [Key in Name]?: string } {
+  return value === undefined || value === "" ? {} : ({ [name]: value.slice(0, 256) } as { readonly [Key in Name]: string });
+}
+
+function pathOf(target: string): string {
+  return target.split("?", 1)[0] ?? "";
+}

@@ -1,0 +1,173 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { type ClientRequest, fieldOf } from "../../http/exchange.ts";
+import { clientRequest } from "../../http/http1-request.ts";
+import { closing, encodeHead, endSoon, refuseRaw } from "../../http/raw-response.ts";
+import type { UpgradeAnswer } from "../../http/upstream-http1.ts";
+import type { KubeSession } from "../kube-session.ts";
+import { PortSession } from "../sessions/port-session.ts";
+import { type Program, ProgramSession } from "../sessions/program-session.ts";
+import { ChannelProgramTap } from "../streams/channel-program-tap.ts";
+import { PortTap } from "../streams/port-tap.ts";
+import { relayTapped } from "../streams/relay-tapped.ts";
+import { SpdyProgramTap } from "../streams/spdy-program-tap.ts";
+import type { StreamTap } from "../streams/stream-tap.ts";
+import { judgeAgreed, judgeFiltered, judgeUpgrade, type StreamProtocol } from "./judge-upgrade.ts";
+import type { Judged } from "./judged.ts";
+import { programQuery } from "./program-query.ts";
+import { goneStatus, RequestNote } from "./request-note.ts";
+import { answeredHeaders } from "./sent-headers.ts";
+import { logRefusal, requestFor } from "./serve-request.ts";
+import { statusResponse } from "./status-response.ts";
+import { stripPrefix } from "./strip-prefix.ts";
+import { unreachedError } from "./unreached-error.ts";
+
+/** A request for another protocol that may go on. */
+interface Wanted {
+  readonly asked: ClientRequest;
+  readonly judged: Judged;
+  readonly target: string;
+  readonly protocol: StreamProtocol;
+  /** Undefined for anything but a program and ports of a pod. */
+  readonly program: Program | undefined;
+}
+
+interface UpgradeLife {
+  readonly socket: Duplex;
+  readonly session: KubeSession;
+  readonly note: RequestNote;
+  readonly over: AbortController;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Serves a request for another protocol. It begins only when the API server has agreed with 101 (CVE-2018-1002105): anything else is the last response
+ * of both connections, and no byte after it goes on. Never throws.
+ */
+export async function serveUpgrade(request: IncomingMessage, socket: Duplex, session: KubeSession): Promise<void> {
+  session.touch();
+  const asked = clientRequest(request);
+  const note = new RequestNote(asked, session);
+  const gone = new AbortController();
+  const leave = (): void => gone.abort();
+  socket.on("error", leave).once("close", leave);
+  const over = new AbortController();
+  const stops: (() => void)[] = [];
+  try {
+    stops.push(session.requests.take(session.user.name, "streams"));
+    const protocol = judgeUpgrade(asked);
+    const { target } = stripPrefix(asked.target, session.names);
+    note.target(target);
+    const judged = await session.judge({ method: asked.method, target, headers: asked.headers, isUpgrade: true, body: async () => Buffer.alloc(0) });
+    note.judged(judged);
+    judgeFiltered(judged);
+    stops.push(session.running.add({ judged, end: (why) => over.abort(why) }));
+    const program = judged.stream && { judged, stream: judged.stream, query: programQuery(target) };
+    const signal = AbortSignal.any([gone.signal, over.signal]);
+    await serveWanted({ asked, judged, target, protocol, program }, { socket, session, note, over, signal });
+  } catch (thrown) {
+    if (gone.signal.aborted) return note.end(goneStatus);
+    const error = toPlatformError(over.signal.aborted ? over.signal.reason : thrown);
+    const whole = statusResponse(error);
+    note.end(whole.head.status, error);
+    logRefusal(error, session);
+    refuseRaw(socket, whole);
+  } finally {
+    for (const stop of stops) stop();
+  }
+}
+
+async function serveWanted(wanted: Wanted, life: UpgradeLife): Promise<void> {
+  const { session, over } = life;
+  const { program } = wanted;
+  if (program === undefined || program.stream.kind === "portforward") {
+    const ports = program === undefined ? undefined : new PortSession(program, session);
+    await passUpgrade(wanted, life, (chosen) => (ports === undefined ? blindTap : portTap(wanted.protocol, chosen, ports)));
+    return;
+  }
+  const running = await ProgramSession.begin(program, session, (why) => over.abort(why));
+  let reason: PlatformError | undefined;
+  try {
+    reason = await passUpgrade(wanted, life, (chosen) =>
+      wanted.protocol === "spdy" ? new SpdyProgramTap(running.events) : new ChannelProgramTap(chosen, running.events),
+    );
+  } catch (thrown) {
+    reason = toPlatformError(over.signal.aborted ? over.signal.reason : thrown);
+    throw thrown;
+  } finally {
+    await running.close({ ...life.note.bytes, reason });
+  }
+}
+
+/** Carries what nothing here reads: a WebSocket to a pod, or a watch over one. */
+const blindTap: StreamTap = { fromClient: () => undefined, fromServer: () => undefined, farewell: () => undefined, close: () => {} };
+
+function portTap(protocol: StreamProtocol, chosen: string | undefined, { events }: PortSession): StreamTap {
+  if (protocol === "spdy") return new PortTap(false, events);
+  return chosen?.toLowerCase() === "spdy/3.1+portforward.k8s.io" ? new PortTap(true, events) : blindTap;
+}
+
+/** Asks the API server, and passes on what it answers. Resolves with the reason of the platform's end. Throws before the first byte to the client only. */
+async function passUpgrade(wanted: Wanted, life: UpgradeLife, tapFor: (chosen: string | undefined) => StreamTap): Promise<PlatformError | undefined> {
+  const { session, socket, note } = life;
+  const answer = await upgradeUpstream(wanted, life);
+  if (!("upgraded" in answer)) return await passRefusal(answer, life);
+  const { upgraded, head } = answer;
+  let tap: StreamTap;
+  try {
+    judgeAgreed(head.headers, wanted.protocol);
+    tap = tapFor(fieldOf(head.headers, "sec-websocket-protocol")?.trim());
+    const agreed = wanted.protocol === "spdy" ? "SPDY/3.1" : "websocket";
+    socket.write(
+      encodeHead({ status: 101, message: "", headers: [["Connection", "Upgrade"], ["Upgrade", agreed], ...answeredHeaders(head.headers)] }),
+    );
+  } catch (thrown) {
+    upgraded.destroy();
+    throw thrown;
+  }
+  await note.begin(101);
+  const reason = await relayTapped({
+    client: socket,
+    upstream: upgraded,
+    tap,
+    signal: life.over.signal,
+    onBytes: (side, bytes) => {
+      note.bytes[side === "client" ? "received" : "transmitted"] += bytes;
+      session.touch();
+    },
+  });
+  note.end(101, reason);
+  if (reason !== undefined) logRefusal(reason, session);
+  return reason;
+}
+
+async function upgradeUpstream(wanted: Wanted, life: UpgradeLife): Promise<UpgradeAnswer> {
+  const { cluster, deps } = life.session;
+  const sent = requestFor(wanted, { ...life, onInform: () => {} });
+  try {
+    return await cluster.api.upgrade(sent, wanted.protocol === "spdy" ? "SPDY/3.1" : "websocket");
+  } catch (thrown) {
+    if (!life.signal.aborted) deps.onUnreached?.(cluster.name);
+    throw unreachedError(cluster.name, thrown);
+  }
+}
+
+/** The API server's refusal, as the last response of the connection. */
+async function passRefusal(answer: Exclude<UpgradeAnswer, { upgraded: Duplex }>, { socket, note }: UpgradeLife): Promise<PlatformError> {
+  const { status, message, headers, body, hasBody } = answer;
+  if (status >= 300 && status < 400) {
+    body.destroy();
+    // CVE-2020-8559: a stream is never sent elsewhere.
+    throw new PlatformError("unavailable", "the API server answered a request for a stream with a redirect, which is not followed");
+  }
+  const error = new PlatformError("unavailable", `the API server did not begin the stream: it answered ${status}`);
+  note.end(status, error);
+  socket.write(encodeHead({ status, message, headers: [...answeredHeaders(headers), closing] }));
+  // Its end is the end of the connection.
+  if (hasBody) await pipeline(body, socket, { end: false }).catch(() => {});
+  body.destroy();
+  endSoon(socket);
+  return error;
+}

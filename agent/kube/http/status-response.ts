@@ -1,0 +1,62 @@
+import { type ErrorCode, type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { WholeResponse } from "../../http/exchange.ts";
+
+/** An error as Kubernetes states it (`meta/v1 Status`). */
+export interface StatusObject {
+  readonly kind: "Status";
+  readonly apiVersion: "v1";
+  readonly metadata: object;
+  readonly status: "Failure";
+  readonly message: string;
+  readonly reason: string;
+  readonly code: number;
+}
+
+/** Statuses and reasons that clients of Kubernetes know. */
+const byCode: Readonly<Record<ErrorCode, readonly [code: number, reason: string]>> = {
+  invalid: [400, "BadRequest"],
+  unauthenticated: [401, "Unauthorized"],
+  denied: [403, "Forbidden"],
+  not_found: [404, "NotFound"],
+  already_exists: [409, "AlreadyExists"],
+  conflict: [409, "Conflict"],
+  limit: [429, "TooManyRequests"],
+  unavailable: [503, "ServiceUnavailable"],
+  timeout: [504, "Timeout"],
+  unsupported: [406, "NotAcceptable"],
+  internal: [500, "InternalError"],
+};
+
+const byStatus: Readonly<Record<number, string>> = { 405: "MethodNotAllowed", 413: "RequestEntityTooLarge", 431: "BadRequest" };
+
+/** Longest message, characters. */
+const maxMessage = 2_000;
+
+/** An error as a Status. Its code is the HTTP status of the response. Pure. */
+export function statusOf(error: PlatformError): StatusObject {
+  const [code, reason] = byCode[error.code];
+  const text = error.hint === undefined ? error.message : `${error.message}; ${error.hint}`;
+  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message: text.slice(0, maxMessage), reason, code };
+}
+
+/** The response that states an error. Pure. */
+export function statusResponse(thrown: unknown): WholeResponse {
+  return encoded(statusOf(toPlatformError(thrown)));
+}
+
+/** The response to a message that cannot be read as a request. Pure. */
+export function plainStatus(code: number, message: string): WholeResponse {
+  const reason = byStatus[code] ?? "BadRequest";
+  return encoded({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, code });
+}
+
+function encoded(status: StatusObject): WholeResponse {
+  const body = Buffer.from(`${JSON.stringify(status)}\n`);
+  const headers = [
+    ["Content-Type", "application/json"],
+    ["Content-Length", String(body.length)],
+    ["Cache-Control", "no-cache, private"],
+    ["X-Content-Type-Options", "nosniff"],
+  ] as const;
+  return { head: { status: status.code, message: "", headers }, body };
+}

@@ -1,0 +1,35 @@
+import type { WantedSubjects } from "../../../core/access/kube/kube-ask.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { kubeSubjectText } from "../../../core/resources/kube-rule.ts";
+import { fieldsOf, type RawHeaders } from "./raw-headers.ts";
+
+/** Maximum groups that a client may name. */
+const maxGroups = 256;
+
+/**
+ * Whom the client wants to be, by its own `Impersonate-` headers; `decideKube` says whether it may. An empty user, which clients send with `--as-group`, is
+ * none. Throws `denied` for a second user, for another name that begins so (uid, extra, one with underscores), and for a value that no user or group has. Pure.
+ */
+export function readImpersonation(raw: RawHeaders): WantedSubjects {
+  const users: string[] = [];
+  const groups: string[] = [];
+  for (const [name, value] of fieldsOf(raw)) {
+    if (!name.replaceAll("_", "-").startsWith("impersonate")) continue;
+    if (name === "impersonate-user") users.push(value);
+    else if (name === "impersonate-group") groups.push(checked(value));
+    else throw denied(`the header ${JSON.stringify(name.slice(0, 64))} is not supported`);
+  }
+  if (users.length > 1) throw denied("the header Impersonate-User is there twice");
+  if (groups.length > maxGroups) throw denied(`there are more than ${maxGroups} headers Impersonate-Group`);
+  const [user = ""] = users;
+  return { ...(user !== "" && { user: checked(user) }), groups: [...new Set(groups)] };
+}
+
+function checked(value: string): string {
+  if (kubeSubjectText.safeParse(value).success) return value;
+  throw denied("the value of a header Impersonate-User or -Group has characters that no user or group has");
+}
+
+function denied(why: string): PlatformError {
+  return new PlatformError("denied", `access denied: ${why}`);
+}

@@ -1,0 +1,65 @@
+import { z } from "zod";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+
+/** A kind of objects in one version of an API group. */
+export interface KindFacts {
+  readonly isNamespaced: boolean;
+  /** Of its objects: `log`, `exec`. */
+  readonly subresources: ReadonlySet<string>;
+}
+
+const listSchema = z.object({
+  resources: z.array(z.object({ name: z.string().max(512), namespaced: z.boolean() })).max(5_000),
+});
+/** Maximum versions of groups in a table. */
+const maxGroups = 2_000;
+
+/**
+ * Kinds that a cluster's API server knows, by version of their group, each filled from one discovery document when it is first needed. What is not in the
+ * table is refused, after it was read again once: a path without a meaning cannot be judged.
+ */
+export class KindTable {
+  readonly #groups = new Map<string, ReadonlyMap<string, KindFacts>>();
+
+  /** `groupVersion`: as `groupVersion` writes it. */
+  find(groupVersion: string, resource: string): KindFacts | undefined {
+    return this.#groups.get(groupVersion)?.get(resource);
+  }
+
+  /** The kind in whatever version of its group is known. */
+  inGroup(group: string, resource: string): KindFacts | undefined {
+    const versions = [...this.#groups].filter(([name]) => (name.includes("/") ? name.slice(0, name.indexOf("/")) : "") === group);
+    return versions.map(([, kinds]) => kinds.get(resource)).find((kind) => kind !== undefined);
+  }
+
+  /** Replaces what is known of a group: the API server's APIResourceList. Throws `invalid` for something else. */
+  set(groupVersion: string, document: unknown): void {
+    const parsed = listSchema.safeParse(document);
+    if (!parsed.success) throw new PlatformError("invalid", `the API server's list of kinds in ${groupVersion} cannot be read`);
+    const kinds = new Map<string, { isNamespaced: boolean; subresources: Set<string> }>();
+    for (const { name, namespaced } of parsed.data.resources) {
+      const [resource = "", ...rest] = name.split("/");
+      const kind = kinds.get(resource) ?? { isNamespaced: namespaced, subresources: new Set<string>() };
+      kinds.set(resource, kind);
+      if (rest.length > 0) kind.subresources.add(rest.join("/"));
+      else kind.isNamespaced = namespaced;
+    }
+    if (this.#groups.size >= maxGroups && !this.#groups.has(groupVersion)) this.#groups.clear();
+    this.#groups.set(groupVersion, kinds);
+  }
+
+  /** Forgets a group that is not there any more. */
+  remove(groupVersion: string): void {
+    this.#groups.delete(groupVersion);
+  }
+}
+
+/** `v1`, `apps/v1`. Pure. */
+export function groupVersion(group: string, version: string): string {
+  return group === "" ? version : `${group}/${version}`;
+}
+
+/** Where the API server lists the kinds of a version of a group. Pure. */
+export function discoveryPath(groupAndVersion: string): string {
+  return groupAndVersion.includes("/") ? `/apis/${groupAndVersion}` : `/api/${groupAndVersion}`;
+}

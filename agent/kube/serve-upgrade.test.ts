@@ -1,0 +1,299 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { Access } from "../access/access-source.ts";
+import { encodeSpdyData } from "./codec/spdy-reader.ts";
+import { encodeServerMessage, opcodes } from "./codec/web-socket-reader.ts";
+import { type ApiOptions, ApiWorld, kubeRole } from "./testing/api-world.ts";
+import { SpdyWriter } from "./testing/spdy-writer.ts";
+
+let world: ApiWorld;
+beforeAll(async () => {
+  world = await ApiWorld.open();
+});
+afterAll(async () => await world[Symbol.asyncDispose]());
+beforeEach(() => {
+  world.requests.length = 0;
+  world.onRequest = (_request, response) => void response.end("{}");
+});
+
+const pod = "/api/v1/namespaces/a/pods/web-1";
+const recorded: ApiOptions = { access: { sessionRecording: "node" } };
+const spdyHead =
+  "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n";
+
+/** All that arrives; `until` waits for a text in it. */
+class Seen {
+  bytes: Buffer = Buffer.alloc(0);
+  readonly ended: Promise<unknown>;
+
+  constructor(stream: Duplex) {
+    stream.on("data", (chunk: Buffer) => {
+      this.bytes = Buffer.concat([this.bytes, chunk]);
+    });
+    stream.on("error", () => {});
+    this.ended = new Promise((resolve) => void stream.once("close", resolve).once("end", resolve));
+  }
+
+  async until(text: string | Buffer): Promise<void> {
+    await expect.poll(() => this.bytes.includes(text), { timeout: 5_000 }).toBe(true);
+  }
+}
+
+function spdyRequest(path: string, more = ""): string {
+  return `POST ${path} HTTP/1.1\r\nHost: kube.test\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n${more}Content-Length: 0\r\n\r\n`;
+}
+
+function socketRequest(path: string, protocol: string, more = ""): string {
+  return `GET ${path} HTTP/1.1\r\nHost: kube.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Extensions: permessage-deflate\r\nSec-WebSocket-Protocol: ${protocol}\r\n${more}\r\n`;
+}
+
+/** The server's side of the next upgrade. */
+function nextUpgrade(head: string): Promise<{ readonly socket: Duplex; readonly seen: Seen }> {
+  return new Promise((resolve) => {
+    world.onUpgrade = (_request, socket) => {
+      socket.write(head);
+      resolve({ socket, seen: new Seen(socket) });
+    };
+  });
+}
+
+async function programStreams(writer: SpdyWriter): Promise<Buffer> {
+  const opened: Buffer[] = [];
+  for (const [index, streamtype] of ["error", "stdin", "stdout", "stderr", "resize"].entries())
+    opened.push(await writer.open(index * 2 + 1, { streamtype }));
+  return Buffer.concat(opened);
+}
+
+const exit42 = JSON.stringify({
+  status: "Failure",
+  reason: "NonZeroExitCode",
+  message: "command terminated with exit code 42",
+  details: { causes: [{ reason: "ExitCode", message: "42" }] },
+});
+
+async function enter(
+  options: ApiOptions = {},
+  service?: Awaited<ReturnType<ApiWorld["service"]>>,
+): Promise<Awaited<ReturnType<ApiWorld["enter"]>> & { seen: Seen }> {
+  const entered = await world.enter(options, service);
+  return { ...entered, seen: new Seen(entered.tls) };
+}
+
+async function recordedText({ recordings, calls }: { recordings: { sendRest(): Promise<void> }; calls: { data: Uint8Array }[] }): Promise<string> {
+  await recordings.sendRest();
+  const { gunzipSync } = await import("node:zlib");
+  return gunzipSync(Buffer.concat(calls.map(({ data }) => data))).toString();
+}
+
+test("a program over SPDY: streams pass both ways, the terminal is recorded, its command and exit code are in the audit log", async () => {
+  const upgraded = nextUpgrade(spdyHead);
+  const entered = await enter(recorded);
+  const { tls, seen, events } = entered;
+  tls.write(spdyRequest(`${pod}/exec?command=sh&command=-c&command=exit+42&stdin=true&stdout=true&tty=true&container=main`));
+  const { socket, seen: server } = await upgraded;
+  await seen.until("X-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n");
+  const writer = new SpdyWriter();
+  tls.write(
+    Buffer.concat([
+      await programStreams(writer),
+      encodeSpdyData(9, Buffer.from('{"Width":100,"Height":30}'), false),
+      encodeSpdyData(3, Buffer.from("hi"), false),
+    ]),
+  );
+  await server.until("hi");
+  socket.write(Buffer.concat([encodeSpdyData(5, Buffer.from("prompt$ "), false), encodeSpdyData(1, Buffer.from(exit42), true)]));
+  await seen.until("code 42");
+  tls.end();
+  await expect.poll(() => events.map(({ event }) => event)).toContain("session.end");
+  expect(events).toContainEqual(
+    expect.objectContaining({
+      event: "session.start",
+      interactive: true,
+      kubernetes_pod_name: "web-1",
+      kubernetes_container_name: "main",
+      kubernetes_cluster: "prod",
+    }),
+  );
+  expect(events).toContainEqual(expect.objectContaining({ event: "resize", size: "100:30" }));
+  expect(events).toContainEqual(expect.objectContaining({ event: "session.end", exit_code: 42 }));
+  const text = await recordedText(entered);
+  expect(text).toContain('"o","prompt$ "');
+  expect(text).toContain('"r","100x30"');
+  expect(text).not.toContain("hi");
+});
+
+test("a program over a WebSocket, and what it answers", async () => {
+  const accept = createHash("sha1").update("AAAAAAAAAAAAAAAAAAAAAA==258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest("base64");
+  const upgraded = nextUpgrade(
+    `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${accept}\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\n\r\n`,
+  );
+  const { tls, seen, events } = await enter(recorded);
+  tls.write(socketRequest(`${pod}/exec?command=ls&stdout=true`, "base64url.bearer.authorization.k8s.io.c2VjcmV0, v5.channel.k8s.io"));
+  const { socket } = await upgraded;
+  await seen.until(`Sec-WebSocket-Accept: ${accept}`);
+  const [sent] = world.requests;
+  expect(sent?.headers.join("\n")).not.toMatch(/bearer\.authorization|extensions/i);
+  socket.write(encodeServerMessage(opcodes.binary, Buffer.from("\u0001file\n")));
+  socket.end(encodeServerMessage(opcodes.binary, Buffer.from('\u0003{"status":"Success"}')));
+  await seen.until("Success");
+  tls.end();
+  await expect.poll(() => events).toContainEqual(expect.objectContaining({ event: "session.end", exit_code: 0 }));
+  expect(events).toContainEqual(expect.objectContaining({ event: "exec", command: "ls" }));
+});
+
+test("no byte after an upgrade that was refused reaches the API server (CVE-2018-1002105)", async () => {
+  const server = new Promise<Seen>((resolve) => {
+    world.onUpgrade = (_request, socket) => {
+      socket.write("HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\n\r\ndenied");
+      resolve(new Seen(socket));
+    };
+  });
+  const { tls, seen } = await enter();
+  tls.write(`${spdyRequest(`${pod}/exec?command=id`)}GET /api/v1/secrets HTTP/1.1\r\nHost: kube.test\r\n\r\n`);
+  const upstream = await server;
+  await seen.until("denied");
+  tls.write("GET /api/v1/namespaces/kube-system/secrets HTTP/1.1\r\nHost: kube.test\r\n\r\n");
+  await Promise.all([seen.ended, upstream.ended]);
+  expect(seen.bytes.toString()).toMatch(/^HTTP\/1\.1 403 /);
+  expect(upstream.bytes.length).toBe(0);
+  expect(world.requests.filter(({ url }) => !url.startsWith(pod))).toEqual([]);
+});
+
+test.each([
+  ["a redirect", "HTTP/1.1 302 Found\r\nLocation: https://evil.test/\r\nContent-Length: 0\r\n\r\n"],
+  ["another protocol", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"],
+  ["no answer", ""],
+])("%s instead of the protocol is an error", async (_, head) => {
+  world.onUpgrade = (_request, socket) => void socket.end(head);
+  const { tls, seen } = await enter();
+  tls.write(spdyRequest(`${pod}/portforward`));
+  await seen.ended;
+  expect(seen.bytes.toString()).toMatch(/^HTTP\/1\.1 503 /);
+  expect(seen.bytes.toString()).not.toContain("evil");
+});
+
+test.each([
+  ["a page of another site", socketRequest(`${pod}/exec?command=id`, "v4.channel.k8s.io", "Origin: https://evil.test\r\n"), 403],
+  ["another protocol", spdyRequest(`${pod}/exec?command=id`).replace("SPDY/3.1", "smtp"), 400],
+  ["a list over a WebSocket of which only a part may be shown", socketRequest("/api/v1/namespaces/a/pods?watch=1", "x"), 406],
+])("%s is refused", async (_, bytes, status) => {
+  const role = kubeRole("access", [{ kind: "pod", namespace: "a", name: "web-*", verbs: ["exec", "list", "watch"] }]);
+  const { tls, seen } = await enter({ access: { roles: [role] } });
+  tls.write(bytes);
+  await seen.ended;
+  expect(seen.bytes.toString()).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  expect(world.requests.filter(({ headers }) => /upgrade/i.test(headers.join()))).toEqual([]);
+});
+
+test("exec through GET needs the right to exec, not to get", async () => {
+  const role = kubeRole("access", [{ kind: "pod", namespace: "*", name: "*", verbs: ["get", "list", "watch", "create"] }]);
+  const { tls, seen } = await enter({ access: { roles: [role] } });
+  tls.write(socketRequest(`${pod}/exec?command=id`, "v4.channel.k8s.io"));
+  await seen.ended;
+  expect(seen.bytes.toString()).toMatch(/^HTTP\/1\.1 403 /);
+});
+
+test("a terminal that has to be recorded and cannot be does not begin", async () => {
+  const service = await world.service({ access: { sessionRecording: "node-sync" } });
+  const full = new PlatformError("unavailable", "no space left on the disk");
+  const deps = { ...service.deps, recordings: { ...service.recordings, begin: async () => await Promise.reject(full) } };
+  const { tls, seen, events } = await enter({}, { ...service, deps });
+  tls.write(spdyRequest(`${pod}/exec?command=sh&tty=true`));
+  await seen.ended;
+  expect(seen.bytes.toString()).toContain("no space left");
+  expect(world.requests.filter(({ url }) => url.includes("/exec"))).toEqual([]);
+  expect(events.map(({ event }) => event)).not.toContain("session.start");
+});
+
+test("a stream that is not what it says ends for both", async () => {
+  const upgraded = nextUpgrade(spdyHead);
+  const { tls, seen, events } = await enter();
+  tls.write(spdyRequest(`${pod}/exec?command=sh`));
+  const { seen: server } = await upgraded;
+  await seen.until("\r\n\r\n");
+  // Another version of SPDY.
+  tls.write(Buffer.from([0x80, 2, 0, 1, 0, 0, 0, 0]));
+  await Promise.all([seen.ended, server.ended]);
+  await expect.poll(() => events.map(({ event }) => event)).toContain("session.end");
+});
+
+test("when the right is taken away, the error stream says why", async () => {
+  let change: (access: Access) => void = () => {};
+  const upgraded = nextUpgrade(spdyHead);
+  const { tls, seen, events, deps } = await enter({ follow: (listener) => (change = listener) });
+  tls.write(spdyRequest(`${pod}/exec?command=sh&stdin=true`));
+  const { socket, seen: server } = await upgraded;
+  await seen.until("\r\n\r\n");
+  const opened = await programStreams(new SpdyWriter());
+  tls.write(opened);
+  await server.until(opened);
+  socket.write(encodeSpdyData(5, Buffer.from("working"), false));
+  await seen.until("working");
+  change({ ...(await deps.access.at("1")), roles: [kubeRole("access", [{ kind: "pod", namespace: "*", name: "*", verbs: ["get"] }])] });
+  await seen.until('"status":"Failure"');
+  await Promise.all([seen.ended, server.ended]);
+  await expect.poll(() => events).toContainEqual(expect.objectContaining({ event: "session.end", reason: expect.stringContaining("access denied") }));
+});
+
+test("ports of a pod are in the audit log, each once", async () => {
+  const upgraded = nextUpgrade(
+    "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: portforward.k8s.io\r\n\r\n",
+  );
+  const { tls, seen, events } = await enter();
+  tls.write(spdyRequest(`${pod}/portforward`));
+  const { seen: server } = await upgraded;
+  await seen.until("\r\n\r\n");
+  const writer = new SpdyWriter();
+  for (const id of [1, 5, 9]) {
+    tls.write(await writer.open(id, { streamtype: "error", port: "8080", requestid: String(id) }));
+    tls.write(await writer.open(id + 2, { streamtype: "data", port: "8080", requestid: String(id) }));
+  }
+  tls.write(encodeSpdyData(3, Buffer.from("GET / HTTP/1.0"), false));
+  await server.until("GET / HTTP/1.0");
+  await expect.poll(() => events.filter(({ event }) => event === "port")).toMatchObject([{ addr: "a/web-1:8080", kubernetes_pod_name: "web-1" }]);
+  tls.destroy();
+  await server.ended;
+});
+
+test("much data passes both ways unchanged, and a slow reader holds the other up", async () => {
+  const upgraded = nextUpgrade(spdyHead);
+  const { tls, seen } = await enter();
+  tls.write(spdyRequest(`${pod}/exec?command=cat&stdin=true&stdout=true`));
+  const { socket, seen: server } = await upgraded;
+  await seen.until("\r\n\r\n");
+  const opened = await programStreams(new SpdyWriter());
+  tls.write(opened);
+  await server.until(opened);
+  const headLength = seen.bytes.length;
+  const block = Buffer.alloc(64 * 1024, "abcdefgh");
+  const send = async (to: Duplex | Socket, stream: number): Promise<void> => {
+    for (let turn = 0; turn < 64; turn += 1) if (!to.write(encodeSpdyData(stream, block, false))) await once(to, "drain");
+  };
+  await Promise.all([send(tls, 3), send(socket, 5)]);
+  const whole = 64 * (block.length + 8);
+  await expect.poll(() => seen.bytes.length - headLength, { timeout: 10_000 }).toBe(whole);
+  await expect.poll(() => server.bytes.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(whole);
+  const expected = createHash("sha256");
+  for (let turn = 0; turn < 64; turn += 1) expected.update(encodeSpdyData(5, block, false));
+  expect(createHash("sha256").update(seen.bytes.subarray(headLength)).digest("hex")).toBe(expected.digest("hex"));
+  tls.destroy();
+});
+
+test("streams of one user are limited", async () => {
+  const { UserRequests } = await import("./user-requests.ts");
+  world.onUpgrade = (_request, socket) => void socket.write(spdyHead);
+  const service = await world.service();
+  const shared = { ...service, deps: { ...service.deps, requests: new UserRequests({ requests: 10, streams: 1 }) } };
+  const first = await enter({}, shared);
+  first.tls.write(spdyRequest(`${pod}/portforward`));
+  await first.seen.until("101 Switching");
+  const second = await enter({}, shared);
+  second.tls.write(spdyRequest(`${pod}/portforward`));
+  await second.seen.ended;
+  expect(second.seen.bytes.toString()).toMatch(/^HTTP\/1\.1 429 /);
+  first.tls.destroy();
+});

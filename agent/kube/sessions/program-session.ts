@@ -1,0 +1,166 @@
+import { clipCommand } from "../../../core/audit/audit-event.ts";
+import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
+import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/recordings.ts";
+import { type TerminalWriter, terminalRecording } from "../../../core/recording-spool/terminal-writer.ts";
+import { recordedAt } from "../../../core/resources/recording.ts";
+import { recordOrLog } from "../../service/record-or-log.ts";
+import type { Judged, StreamTarget } from "../http/judged.ts";
+import type { ProgramQuery } from "../http/program-query.ts";
+import { namesOf } from "../http/request-note.ts";
+import type { KubeSession } from "../kube-session.ts";
+import type { ProgramEvents, ProgramExit } from "../streams/stream-tap.ts";
+import { type PodFacts, podFacts } from "./pod-facts.ts";
+
+/** Of a terminal, before the client states it. */
+const usualSize = { columns: 80, rows: 24 };
+
+export interface Program {
+  readonly judged: Judged;
+  readonly stream: StreamTarget;
+  readonly query: ProgramQuery;
+}
+
+/** How the connection to a program ended. */
+export interface ProgramEnd {
+  readonly received: number;
+  readonly transmitted: number;
+  /** Why the platform ended it, or it did not begin. */
+  readonly reason?: PlatformError | undefined;
+}
+
+/** A user's session with a program in a container: its audit events, and the recording of its terminal. */
+export class ProgramSession {
+  readonly #session: KubeSession;
+  readonly #program: Program;
+  readonly #facts: ReturnType<typeof sessionFields>;
+  readonly #started: Date;
+  readonly #events: ProgramEvents;
+  #recording: OpenRecording<TerminalWriter> | undefined;
+  #stopWatch: () => void = () => {};
+  #exit: ProgramExit | undefined;
+
+  /** Begins it. `end` ends the connection. Throws PlatformError when it cannot be recorded and has to be: the program does not start then. */
+  static async begin(program: Program, session: KubeSession, end: (why: PlatformError) => void): Promise<ProgramSession> {
+    const { namespace, pod } = program.stream;
+    const facts = await podFacts(session, { namespace, name: pod, container: program.query.container });
+    const begun = new ProgramSession(program, session, facts);
+    const { isTerminal, command } = program.query;
+    const { audit } = session.deps;
+    await begun.#record(end);
+    try {
+      // At once: one write to the disk serves both.
+      await Promise.all([
+        audit.record({ event: "session.start", ...begun.#facts, interactive: isTerminal }),
+        ...(command === "" || isTerminal ? [] : [audit.record({ event: "exec", ...begun.#facts, command: clipCommand(command) })]),
+      ]);
+    } catch (thrown) {
+      await begun.#closeRecording();
+      throw thrown;
+    }
+    return begun;
+  }
+
+  private constructor(program: Program, session: KubeSession, pod: PodFacts) {
+    this.#program = program;
+    this.#session = session;
+    this.#facts = sessionFields(program, session, pod);
+    this.#started = this.#now();
+    this.#events = {
+      onOutput: (bytes) => (program.query.isTerminal ? this.#recording?.writer.show(bytes) : undefined),
+      onResize: (size) => this.#resize(size),
+      onExit: (exit) => {
+        this.#exit = exit;
+      },
+    };
+  }
+
+  get events(): ProgramEvents {
+    return this.#events;
+  }
+
+  /** Never throws. */
+  async close({ received, transmitted, reason }: ProgramEnd): Promise<void> {
+    const { deps } = this.#session;
+    await this.#closeRecording();
+    const why = reason?.message ?? this.#exit?.error;
+    const exit = this.#exit?.code === undefined ? {} : { exit_code: this.#exit.code };
+    const end = { session_start: this.#started.toISOString(), ...exit, ...(why !== undefined && { reason: why.slice(0, 2_000) }) };
+    await Promise.all([
+      ...(reason === undefined ? [] : [recordOrLog(deps, { event: "client.disconnect", ...this.#facts, reason: reason.message.slice(0, 2_000) })]),
+      recordOrLog(deps, { event: "session.data", ...this.#facts, bytes_transmitted: transmitted, bytes_received: received }),
+      recordOrLog(deps, { event: "session.end", ...this.#facts, ...end }),
+    ]);
+  }
+
+  #resize(size: { readonly columns: number; readonly rows: number }): void {
+    this.#recording?.writer.resize(size.columns, size.rows);
+    void recordOrLog(this.#session.deps, { event: "resize", ...this.#facts, size: `${size.columns}:${size.rows}` });
+  }
+
+  /** Records the terminal by the cluster's mode. A failure is audited, and ends the session where it has to be recorded. */
+  async #record(end: (why: PlatformError) => void): Promise<void> {
+    const how = recordedAt(this.#session.recordingMode);
+    if (how === undefined || !this.#program.query.isTerminal) return;
+    const isRequired = how.isSync || this.#session.strictRecording();
+    let isTold = false;
+    const onFailed = (why: PlatformError): void => {
+      if (isTold) return;
+      isTold = true;
+      const { deps, sid } = this.#session;
+      deps.log.error("a session in a pod is not recorded", { session: sid, error: why });
+      void recordOrLog(deps, { event: "session.recording.failed", ...this.#recorded(), reason: why.message.slice(0, 2_000) });
+      if (isRequired) end(mustBeRecorded(why));
+    };
+    const { recordings } = this.#session.deps;
+    try {
+      const facts = { ...this.#recorded(), kind: "kube", resource: this.#session.cluster.name.slice(0, 256), started: this.#started.toISOString() };
+      this.#recording = await recordings.begin(terminalRecording({ facts, term: "xterm", size: usualSize, onFailed }));
+      if (!how.isSync) return;
+      await recordings.sendNow(this.#recording.spooled);
+      this.#stopWatch = watchUpload(this.#recording, onFailed);
+    } catch (thrown) {
+      onFailed(toPlatformError(thrown));
+      await this.#closeRecording();
+      if (isRequired) throw mustBeRecorded(thrown);
+    }
+  }
+
+  async #closeRecording(): Promise<void> {
+    this.#stopWatch();
+    const recording = this.#recording;
+    this.#recording = undefined;
+    await recording?.end();
+  }
+
+  #recorded() {
+    const { sid, server_id, server_name, user } = this.#facts;
+    return { sid, server_id, server_name, user };
+  }
+
+  #now(): Date {
+    return (this.#session.deps.now ?? (() => new Date()))();
+  }
+}
+
+/** Fields of every audit event of a session in a pod. Pure. */
+export function sessionFields({ judged, stream }: Pick<Program, "judged" | "stream">, session: KubeSession, pod?: PodFacts) {
+  const { deps, user, sid, cluster, clientAddress } = session;
+  return {
+    server_id: deps.credentials().hostId,
+    server_name: deps.node.name,
+    user: user.name.slice(0, 256),
+    login: "",
+    sid: sid.slice(0, 256),
+    kubernetes_cluster: cluster.name.slice(0, 256),
+    ...namesOf(judged.identity),
+    kubernetes_pod_namespace: stream.namespace.slice(0, 256),
+    kubernetes_pod_name: stream.pod.slice(0, 256),
+    ...(pod && {
+      kubernetes_container_name: pod.container.slice(0, 256),
+      kubernetes_container_image: pod.image.slice(0, 256),
+      kubernetes_node_name: pod.node.slice(0, 256),
+    }),
+    ...(clientAddress !== "" && { "addr.remote": clientAddress.slice(0, 256) }),
+  };
+}

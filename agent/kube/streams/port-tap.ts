@@ -1,0 +1,75 @@
+import { encodeSpdyData, type SpdyEvent, SpdyReader } from "../codec/spdy-reader.ts";
+import { encodeServerMessage, opcodes, WebSocketReader } from "../codec/web-socket-reader.ts";
+import type { StreamTap } from "./stream-tap.ts";
+
+/** Open error streams that a reason is sent on, at most. */
+const maxTold = 256;
+
+export interface PortEvents {
+  /** A connection to this port of the pod begins. */
+  readonly onPort: (port: number) => void;
+}
+
+/** Reads which ports of a pod are used, over SPDY: each connection is a pair of streams, `error` and `data`, which name the port. */
+export class PortTap implements StreamTap {
+  readonly #client = new SpdyReader();
+  readonly #server = new SpdyReader();
+  /** SPDY inside a WebSocket's messages. */
+  readonly #sockets: { readonly client: WebSocketReader; readonly server: WebSocketReader } | undefined;
+  readonly #events: PortEvents;
+  readonly #errors = new Set<number>();
+
+  constructor(isTunnelled: boolean, events: PortEvents) {
+    this.#sockets = isTunnelled ? { client: new WebSocketReader("client"), server: new WebSocketReader("server") } : undefined;
+    this.#events = events;
+  }
+
+  fromClient(chunk: Buffer): Promise<void> | undefined {
+    return feed(this.#client, this.#sockets?.client, chunk, (event) => this.#onClient(event));
+  }
+
+  fromServer(chunk: Buffer): Promise<void> | undefined {
+    return feed(this.#server, this.#sockets?.server, chunk, (event) => this.#onServer(event));
+  }
+
+  farewell(reason: string): Buffer | undefined {
+    const isBetween = this.#server.isBetween && (this.#sockets?.server.isBetween ?? true);
+    if (!isBetween || this.#errors.size === 0) return undefined;
+    const told = Buffer.concat([...this.#errors].map((stream) => encodeSpdyData(stream, Buffer.from(reason), true)));
+    return this.#sockets === undefined ? told : encodeServerMessage(opcodes.binary, told);
+  }
+
+  close(): void {
+    this.#client.close();
+    this.#server.close();
+  }
+
+  #onClient(event: SpdyEvent): void {
+    if (event.kind === "reset") this.#errors.delete(event.stream);
+    if (event.kind !== "open") return;
+    if (event.headers.get("streamtype")?.toLowerCase() === "error") {
+      if (this.#errors.size < maxTold) this.#errors.add(event.stream);
+      return;
+    }
+    const port = Number(event.headers.get("port") ?? "");
+    if (Number.isInteger(port) && port > 0 && port < 65_536) this.#events.onPort(port);
+  }
+
+  #onServer(event: SpdyEvent): void {
+    if (event.kind === "reset" || ("isLast" in event && event.isLast)) this.#errors.delete(event.stream);
+  }
+}
+
+function feed(reader: SpdyReader, socket: WebSocketReader | undefined, chunk: Buffer, on: (event: SpdyEvent) => void): Promise<void> | undefined {
+  if (socket === undefined) return reader.take(chunk, on);
+  const pieces: Buffer[] = [];
+  socket.take(chunk, ({ bytes, opcode }) => void (opcode < opcodes.close && pieces.push(bytes)));
+  const next = (at: number): Promise<void> | undefined => {
+    for (let index = at; index < pieces.length; index += 1) {
+      const reading = reader.take(pieces[index] ?? Buffer.alloc(0), on);
+      if (reading !== undefined) return reading.then(async () => await next(index + 1));
+    }
+    return undefined;
+  };
+  return next(0);
+}

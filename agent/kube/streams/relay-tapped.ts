@@ -1,0 +1,146 @@
+import type { Duplex } from "node:stream";
+import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { StreamTap } from "./stream-tap.ts";
+
+/** Time that the other end has, after one has ended, to send and take the rest, ms. */
+const restMs = 5_000;
+/** Time that a client has to take the reason of an end, ms. */
+const farewellMs = 1_000;
+
+export interface TappedRelay {
+  readonly client: Duplex;
+  readonly upstream: Duplex;
+  readonly tap: StreamTap;
+  /** Ends it; a PlatformError as its reason is stated to the client. */
+  readonly signal: AbortSignal;
+  /** Bytes that pass, from the client or to it. */
+  readonly onBytes: (side: "client" | "upstream", bytes: number) => void;
+}
+
+/**
+ * Copies bytes both ways; each piece goes on once the tap has read it, and nothing is read meanwhile. Resolves with the reason when the platform ended it,
+ * once both streams are destroyed. Never rejects.
+ */
+export async function relayTapped({ client, upstream, tap, signal, onBytes }: TappedRelay): Promise<PlatformError | undefined> {
+  const over = Promise.withResolvers<PlatformError | undefined>();
+  const cut = (why: unknown): void => over.resolve(toPlatformError(why));
+  const onAbort = (): void => cut(signal.reason);
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
+  let timer: NodeJS.Timeout | undefined;
+  const ended = (): void => {
+    timer ??= setTimeout(() => over.resolve(undefined), restMs);
+  };
+  const broken = (): void => over.resolve(undefined);
+  const fromClient = {
+    from: client,
+    to: upstream,
+    read: (chunk: Buffer) => tap.fromClient(chunk),
+    onBytes: (bytes: number) => onBytes("client", bytes),
+  };
+  const fromServer = {
+    from: upstream,
+    to: client,
+    read: (chunk: Buffer) => tap.fromServer(chunk),
+    onBytes: (bytes: number) => onBytes("upstream", bytes),
+  };
+  // A client that has left ends it at once; what the server has sent before its end is still on the way to the client.
+  const stops = [
+    copy(fromClient, { ended, closed: broken, broken, cut }),
+    copy(fromServer, { ended, closed: (hasEnded) => void (hasEnded || broken()), broken, cut }),
+  ];
+  const reason = await over.promise;
+  clearTimeout(timer);
+  signal.removeEventListener("abort", onAbort);
+  for (const stop of stops) stop();
+  upstream.destroy();
+  const last = reason === undefined ? undefined : tap.farewell(reason.message);
+  tap.close();
+  if (!client.destroyed) await finish(client, last, reason === undefined ? restMs : farewellMs);
+  client.destroy();
+  return reason;
+}
+
+interface Direction {
+  readonly from: Duplex;
+  readonly to: Duplex;
+  readonly read: (chunk: Buffer) => Promise<void> | undefined;
+  readonly onBytes: (bytes: number) => void;
+}
+
+interface Ends {
+  /** This direction has ended, and the other one may go on for a moment. */
+  readonly ended: () => void;
+  /** `from` is closed, before or after its end. */
+  readonly closed: (hasEnded: boolean) => void;
+  readonly broken: () => void;
+  readonly cut: (why: unknown) => void;
+}
+
+function copy({ from, to, read, onBytes }: Direction, { ended, closed, broken, cut }: Ends): () => void {
+  let isStopped = false;
+  let isReading = false;
+  let hasEnded = false;
+  const pass = (chunk: Buffer): void => {
+    if (isStopped) return;
+    onBytes(chunk.length);
+    if (to.write(chunk)) from.resume();
+    else from.pause();
+  };
+  const finishEnd = (): void => {
+    if (hasEnded && !isReading && !isStopped) {
+      to.end();
+      ended();
+    }
+  };
+  const onData = (chunk: Buffer): void => {
+    let reading: Promise<void> | undefined;
+    try {
+      reading = read(chunk);
+    } catch (thrown) {
+      cut(thrown);
+      return;
+    }
+    if (reading === undefined) {
+      pass(chunk);
+      return;
+    }
+    isReading = true;
+    from.pause();
+    reading.then(
+      () => {
+        isReading = false;
+        pass(chunk);
+        finishEnd();
+      },
+      (thrown: unknown) => cut(thrown),
+    );
+  };
+  const onDrain = (): void => {
+    if (!isReading) from.resume();
+  };
+  const onEnd = (): void => {
+    hasEnded = true;
+    finishEnd();
+  };
+  const onClose = (): void => closed(hasEnded);
+  from.on("data", onData).on("end", onEnd).on("close", onClose).on("error", broken);
+  to.on("drain", onDrain);
+  return () => {
+    isStopped = true;
+    from.off("data", onData).off("end", onEnd).off("close", onClose).off("error", broken);
+    to.off("drain", onDrain);
+    from.on("error", () => {});
+    from.pause();
+  };
+}
+
+async function finish(client: Duplex, last: Buffer | undefined, limitMs: number): Promise<void> {
+  if (client.writableFinished) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, limitMs);
+  client.once("close", resolve).once("finish", resolve).resume();
+  client.end(last);
+  await promise;
+  clearTimeout(timer);
+}

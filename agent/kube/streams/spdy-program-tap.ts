@@ -1,0 +1,80 @@
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { encodeSpdyData, type SpdyEvent, SpdyReader } from "../codec/spdy-reader.ts";
+import { endedStatus, SizeText, StatusText } from "./program-facts.ts";
+import type { ProgramEvents, StreamTap } from "./stream-tap.ts";
+
+const roles = ["error", "stdin", "stdout", "stderr", "resize"] as const;
+type Role = (typeof roles)[number];
+
+/** Reads the streams of a program in a container over SPDY: each names its role in the header `streamtype`. */
+export class SpdyProgramTap implements StreamTap {
+  readonly #client = new SpdyReader();
+  readonly #server = new SpdyReader();
+  readonly #events: ProgramEvents;
+  readonly #roles = new Map<number, Role>();
+  readonly #sizes = new SizeText();
+  readonly #status = new StatusText();
+  #behind: Promise<void> | undefined;
+  #hasEnded = false;
+
+  constructor(events: ProgramEvents) {
+    this.#events = events;
+  }
+
+  fromClient(chunk: Buffer): Promise<void> | undefined {
+    return this.#client.take(chunk, (event) => this.#onClient(event));
+  }
+
+  fromServer(chunk: Buffer): Promise<void> | undefined {
+    const reading = this.#server.take(chunk, (event) => this.#onServer(event));
+    const behind = this.#behind;
+    this.#behind = undefined;
+    if (reading === undefined) return behind;
+    return reading.then(async () => {
+      await behind;
+      await this.#behind;
+    });
+  }
+
+  farewell(reason: string): Buffer | undefined {
+    const error = [...this.#roles].find(([, role]) => role === "error")?.[0];
+    return error === undefined || this.#hasEnded || !this.#server.isBetween ? undefined : encodeSpdyData(error, endedStatus(reason), true);
+  }
+
+  close(): void {
+    this.#client.close();
+    this.#server.close();
+  }
+
+  #onClient(event: SpdyEvent): void {
+    if (event.kind === "open") this.#open(event.stream, event.headers.get("streamtype") ?? "");
+    else if (event.kind === "data" && this.#roles.get(event.stream) === "resize") {
+      const size = this.#sizes.take(event.bytes);
+      if (size !== undefined) this.#events.onResize(size);
+    }
+  }
+
+  #open(stream: number, type: string): void {
+    const role = roles.find((one) => one === type.toLowerCase());
+    const isTwice = role === undefined || this.#roles.has(stream) || [...this.#roles.values()].includes(role);
+    if (role === undefined || isTwice) throw new PlatformError("invalid", "the client opened a stream without a role, or with one that is taken");
+    this.#roles.set(stream, role);
+  }
+
+  #onServer(event: SpdyEvent): void {
+    if (event.kind !== "data") return;
+    const role = this.#roles.get(event.stream);
+    if (role === "stdout" || role === "stderr") {
+      if (event.bytes.length > 0) this.#behind = this.#events.onOutput(event.bytes) ?? this.#behind;
+    } else if (role === "error") this.#onError(event.bytes, event.isLast);
+    else if (event.bytes.length > 0) throw new PlatformError("invalid", "the API server sent data on a stream that it has not");
+  }
+
+  #onError(bytes: Buffer, isLast: boolean): void {
+    this.#status.take(bytes);
+    if (!isLast || this.#hasEnded) return;
+    this.#hasEnded = true;
+    const exit = this.#status.exit();
+    if (exit !== undefined) this.#events.onExit(exit);
+  }
+}

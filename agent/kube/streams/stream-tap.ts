@@ -1,0 +1,24 @@
+/** Reads a copy of what passes on an upgraded connection, one piece after the other. */
+export interface StreamTap {
+  /** A piece of one direction, before it goes on. A promise: wait for it first. Throws, or rejects with, PlatformError: the connection has to end. */
+  fromClient(chunk: Buffer): Promise<void> | undefined;
+  fromServer(chunk: Buffer): Promise<void> | undefined;
+  /** Bytes that state to the client why the connection ends; undefined where no frame can begin now, or nothing carries a reason. */
+  farewell(reason: string): Buffer | undefined;
+  close(): void;
+}
+
+/** What is seen of a program's streams. */
+export interface ProgramEvents {
+  /** If it returns a promise, it is waited for before more. */
+  readonly onOutput: (bytes: Buffer) => Promise<void> | undefined;
+  readonly onResize: (size: { readonly columns: number; readonly rows: number }) => void;
+  readonly onExit: (exit: ProgramExit) => void;
+}
+
+/** How a program ended, as its error stream states it. */
+export interface ProgramExit {
+  /** Undefined where it is not known. */
+  readonly code?: number;
+  readonly error?: string;
+}

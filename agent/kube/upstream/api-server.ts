@@ -1,0 +1,192 @@
+import type { ClientHttp2Session } from "node:http2";
+import type { Duplex } from "node:stream";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { HeaderField } from "../../../core/resources/app-headers.ts";
+import { ignoreError } from "../../../core/transport/dial/attempt.ts";
+import type { Env } from "../../../core/transport/dial/choose-proxy.ts";
+import { dialTls } from "../../../core/transport/dial/dial.ts";
+import type { HostPort } from "../../../core/transport/host-port.ts";
+import type { UpstreamAnswer, UpstreamRequest } from "../../http/exchange.ts";
+import { type HttpProtocols, type OpenedRoad, type UpgradeAnswer, UpstreamHttp1 } from "../../http/upstream-http1.ts";
+import { openHttp2, sendHttp2, UnreadRequest } from "../../http/upstream-http2.ts";
+import { type Login, LoginKeeper, type LoginSource } from "./login.ts";
+
+/** Time limit of a connection and its TLS handshake, ms. */
+const connectMs = 15_000;
+/** Connections of HTTP/1.1 for requests, where the API server, or a gateway before it, speaks nothing newer. */
+const most = { open: 512, kept: 32 } as const;
+/** Connections of HTTP/2, and streams on each: API servers allow 250 (`--http2-max-streams-per-connection`). */
+const maxSessions = 32;
+const usualStreams = 250;
+/** Bytes that one stream, and that all of a connection, may send before this agent has passed them on: a slow client must not hold up the others. */
+const windows = { stream: 256 * 1024, connection: 64 * 1024 * 1024 } as const;
+
+export interface ApiServerFacts {
+  /** Name of the cluster, for errors. */
+  readonly name: string;
+  readonly address: HostPort;
+  /** Of the `Host` field. */
+  readonly authority: string;
+  /** Before each path; empty or with a slash at its beginning alone. */
+  readonly basePath: string;
+  readonly serverName: string;
+  readonly isInsecure: boolean;
+  readonly login: LoginSource;
+}
+
+/** A request to an API server: the host, the base path and the agent's own credentials are added. */
+export type ApiRequest = Omit<UpstreamRequest, "host">;
+
+interface PooledSession {
+  readonly session: ClientHttp2Session;
+  /** Of the connection's own certificate and authorities. */
+  readonly login: string;
+  streams: number;
+}
+
+/** The API server of one cluster. Its connections are shared by all users: it is the one reader of what they carry, and each request names its user. */
+export class ApiServer {
+  readonly #facts: ApiServerFacts;
+  readonly #env: Env;
+  readonly #signal: AbortSignal;
+  readonly #keeper: LoginKeeper;
+  readonly #http1: UpstreamHttp1;
+  /** Connections of upgrades carry one request each. */
+  readonly #upgrades: UpstreamHttp1;
+  readonly #sessions = new Set<PooledSession>();
+  #opening: Promise<PooledSession | undefined> | undefined;
+  #prefersHttp1 = false;
+
+  constructor(facts: ApiServerFacts, { env }: { readonly env: Env }, signal: AbortSignal) {
+    this.#facts = facts;
+    this.#env = env;
+    this.#signal = signal;
+    this.#keeper = new LoginKeeper(facts.login, { env, signal });
+    const open = async (protocols: HttpProtocols): Promise<OpenedRoad> => await this.#open(protocols, await this.#keeper.current());
+    this.#http1 = new UpstreamHttp1(open, { keeps: true, most });
+    this.#upgrades = new UpstreamHttp1(open, { keeps: false, most: { open: Number.POSITIVE_INFINITY, kept: 0 } });
+    signal.addEventListener("abort", () => this.close(), { once: true });
+  }
+
+  get facts(): ApiServerFacts {
+    return this.#facts;
+  }
+
+  /** Sends a request; nothing of it is sent twice. Throws PlatformError `unavailable`, `timeout` or `unauthenticated`, and Node's errors. */
+  async send(asked: ApiRequest): Promise<UpstreamAnswer> {
+    const login = await this.#keeper.current();
+    const answer = await this.#send(this.#whole(asked, login), login);
+    if (answer.status === 401) this.#keeper.refused();
+    return answer;
+  }
+
+  /** The same for a request for another protocol, over a connection of its own. */
+  async upgrade(asked: ApiRequest, protocol: string): Promise<UpgradeAnswer> {
+    return await this.#upgrades.upgrade(this.#whole(asked, await this.#keeper.current()), protocol);
+  }
+
+  /** Ends all connections. */
+  close(): void {
+    this.#http1.close();
+    this.#upgrades.close();
+    for (const { session } of this.#sessions) session.destroy();
+    this.#sessions.clear();
+  }
+
+  async #send(asked: UpstreamRequest, login: Login): Promise<UpstreamAnswer> {
+    for (let isSecond = false; ; isSecond = true) {
+      const pooled = this.#prefersHttp1 ? undefined : await this.#session(login);
+      if (pooled === undefined) return await this.#http1.send(asked);
+      try {
+        return await this.#over(pooled, asked);
+      } catch (thrown) {
+        if (isSecond || asked.signal.aborted || asked.body !== undefined || !(thrown instanceof UnreadRequest)) throw thrown;
+      }
+    }
+  }
+
+  async #over(pooled: PooledSession, asked: UpstreamRequest): Promise<UpstreamAnswer> {
+    pooled.streams += 1;
+    let isCounted = true;
+    const done = (): void => {
+      if (!isCounted) return;
+      isCounted = false;
+      pooled.streams -= 1;
+    };
+    try {
+      const answer = await sendHttp2(pooled.session, asked, "https");
+      answer.body.once("close", done);
+      if (answer.body.destroyed) done();
+      return answer;
+    } catch (thrown) {
+      done();
+      throw thrown;
+    }
+  }
+
+  /** The agent's credentials come last, whatever the fields before are. */
+  #whole({ target, headers, ...asked }: ApiRequest, { token }: Login): UpstreamRequest {
+    const own: readonly HeaderField[] = token === undefined ? [] : [["Authorization", `Bearer ${token}`]];
+    return { ...asked, target: `${this.#facts.basePath}${target}`, host: this.#facts.authority, headers: [...headers, ...own] };
+  }
+
+  /** A connection with room for a stream; undefined when the server speaks HTTP/1.1. */
+  async #session(login: Login): Promise<PooledSession | undefined> {
+    const key = loginKey(login);
+    for (;;) {
+      const free = this.#free(key);
+      if (free !== undefined) return free;
+      if (this.#sessions.size >= maxSessions)
+        throw new PlatformError(
+          "limit",
+          `the agent has ${maxSessions} full connections to the API server of ${this.#facts.name}, which is the maximum`,
+        );
+      this.#opening ??= this.#openSession(login, key).finally(() => {
+        this.#opening = undefined;
+      });
+      const opened = await this.#opening;
+      if (opened === undefined) return undefined;
+    }
+  }
+
+  #free(key: string): PooledSession | undefined {
+    for (const pooled of this.#sessions) {
+      const { session, streams, login } = pooled;
+      const room = Math.min(session.remoteSettings.maxConcurrentStreams ?? usualStreams, usualStreams);
+      if (!session.closed && !session.destroyed && login === key && streams < room) return pooled;
+    }
+    return undefined;
+  }
+
+  async #openSession(login: Login, key: string): Promise<PooledSession | undefined> {
+    const road = await this.#open(["h2", "http/1.1"], login);
+    if (road.selected !== "h2") {
+      this.#prefersHttp1 = true;
+      this.#http1.offer(road.socket);
+      return undefined;
+    }
+    const session = await openHttp2(road, "https", windows);
+    const pooled: PooledSession = { session, login: key, streams: 0 };
+    this.#sessions.add(pooled);
+    session.once("close", () => this.#sessions.delete(pooled));
+    session.once("goaway", () => this.#sessions.delete(pooled));
+    // Of the login before: what runs on them ends by itself.
+    for (const older of this.#sessions) if (older.login !== key) older.session.close();
+    return pooled;
+  }
+
+  async #open(alpn: HttpProtocols, login: Login): Promise<OpenedRoad> {
+    const { address, serverName: servername, isInsecure: insecure } = this.#facts;
+    const { ca, certificate, privateKey } = login;
+    const tls = { alpn, servername, insecure, ...(ca && { ca }), certificate, privateKey };
+    const socket = await dialTls(address, tls, { env: this.#env, timeoutMs: connectMs, signal: this.#signal });
+    (socket as Duplex).on("error", ignoreError);
+    const selected = socket.alpnProtocol === "h2" || socket.alpnProtocol === "http/1.1" ? socket.alpnProtocol : undefined;
+    return { socket, selected };
+  }
+}
+
+/** Of what a connection was opened with: tokens are in each request. */
+function loginKey({ certificate = "", ca = [] }: Login): string {
+  return JSON.stringify([certificate, ca]);
+}

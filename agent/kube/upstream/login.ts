@@ -1,0 +1,107 @@
+import { readFile } from "node:fs/promises";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { InCluster } from "../../../core/kubernetes/in-cluster.ts";
+import type { Env } from "../../../core/transport/dial/choose-proxy.ts";
+import type { Upstream, ValueOrFile } from "../kubeconfig/upstream-of.ts";
+import { type PluginLogin, runPlugin } from "./run-plugin.ts";
+
+/** What the agent presents to an API server now, and whom it trusts. */
+export interface Login {
+  readonly token?: string | undefined;
+  /** PEM. */
+  readonly certificate?: string | undefined;
+  readonly privateKey?: string | undefined;
+  readonly ca?: readonly string[] | undefined;
+}
+
+/** Where the login comes from. */
+export type LoginSource = Pick<Upstream, "ca" | "account"> | Pick<InCluster, "credentials">;
+
+/** Age at which files are read again, ms. */
+const maxAgeMs = 60_000;
+/** Rest of a plugin's credentials with which they are still used, ms. */
+const leastMs = 60_000;
+const maxFile = 1024 * 1024;
+
+export interface LoginDeps {
+  readonly env: Env;
+  readonly signal: AbortSignal;
+  readonly now?: () => Date;
+  /** Monotonic, ms. */
+  readonly steady?: () => number;
+}
+
+/** The login of one cluster, read again as files age and as plugins' credentials expire; once for all requests that wait for it. */
+export class LoginKeeper {
+  readonly #source: LoginSource;
+  readonly #deps: LoginDeps;
+  #known: Login | undefined;
+  #readAt = Number.NEGATIVE_INFINITY;
+  #plugin: PluginLogin | undefined;
+  #reading: Promise<Login> | undefined;
+
+  constructor(source: LoginSource, deps: LoginDeps) {
+    this.#source = source;
+    this.#deps = deps;
+  }
+
+  /** Throws `unavailable` when it cannot be read and there is none from before. */
+  async current(): Promise<Login> {
+    const known = this.#known;
+    if (known !== undefined && this.#steady() - this.#readAt < maxAgeMs) return known;
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined;
+    });
+    return await this.#reading;
+  }
+
+  /** The API server refused it: the next request reads it again, and asks a plugin again. */
+  refused(): void {
+    this.#readAt = Number.NEGATIVE_INFINITY;
+    this.#plugin = undefined;
+  }
+
+  async #read(): Promise<Login> {
+    const login = "credentials" in this.#source ? podLogin(await this.#source.credentials()) : await this.#fromFile(this.#source);
+    this.#known = login;
+    this.#readAt = this.#steady();
+    return login;
+  }
+
+  async #fromFile({ ca, account }: Pick<Upstream, "ca" | "account">): Promise<Login> {
+    const trusted = ca === undefined ? {} : { ca: [await textOf(ca)] };
+    if (account.kind === "none") return trusted;
+    if (account.kind === "token") {
+      const token = (await textOf(account.token)).trim();
+      if (!/^[\x21-\x7e]+$/.test(token)) throw new PlatformError("unavailable", "the token of the kubeconfig holds characters that no token has");
+      return { ...trusted, token };
+    }
+    if (account.kind === "certificate") return { ...trusted, certificate: await textOf(account.certificate), privateKey: await textOf(account.key) };
+    const now = (this.#deps.now ?? (() => new Date()))().getTime();
+    const { expires } = this.#plugin ?? {};
+    if (this.#plugin === undefined || (expires !== undefined && expires.getTime() - now < leastMs))
+      this.#plugin = await runPlugin(account.plugin, this.#deps.env, this.#deps.signal);
+    const { token, certificate, privateKey } = this.#plugin;
+    return { ...trusted, token, certificate, privateKey };
+  }
+
+  #steady(): number {
+    return (this.#deps.steady ?? (() => performance.now()))();
+  }
+}
+
+function podLogin({ token, caPem }: { readonly token: string; readonly caPem: string }): Login {
+  return { token, ca: [caPem] };
+}
+
+async function textOf(from: ValueOrFile): Promise<string> {
+  if ("value" in from) return from.value;
+  let text: string;
+  try {
+    text = await readFile(from.file, "utf8");
+  } catch (cause) {
+    throw new PlatformError("unavailable", `could not read ${from.file}, which the kubeconfig names`, { cause });
+  }
+  if (text.length > maxFile) throw new PlatformError("unavailable", `${from.file}, which the kubeconfig names, is too large`);
+  return text;
+}

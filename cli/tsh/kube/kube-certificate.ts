@@ -1,0 +1,93 @@
+import { X509Certificate } from "node:crypto";
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { type ErrorCode, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { HostPort } from "../../../core/transport/host-port.ts";
+import { withFileLock } from "../../file-lock.ts";
+import type { TlsCredentials } from "../../profile/profile.ts";
+import { certificatesFolder, replacePrivate } from "../../profile/profile-folder.ts";
+import { certificatePath } from "../../profile/resource-certificates.ts";
+
+/*
+ * The certificate for one Kubernetes cluster, shared by all processes of a user: forty kubectl at once start forty plugins. While it is valid, each reads one
+ * file. Then one process gets another, and the others wait for it and read again; if it fails, they fail with it, instead of trying one after the other.
+ */
+
+export interface KubePlace {
+  /** TSH_HOME. */
+  readonly home: string;
+  readonly proxy: HostPort;
+  readonly kube: string;
+}
+
+/** Time limit for another process that gets the certificate, ms. */
+const waitMs = 30_000;
+
+/** The stored certificate; undefined when there is none that is still valid. */
+export async function storedKubeCertificate(place: KubePlace, now: Date): Promise<TlsCredentials | undefined> {
+  const text = await readFile(fileOf(place), "utf8").catch(() => "");
+  const [certificate] = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/.exec(text) ?? [];
+  const [privateKey] = /-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----\n/.exec(text) ?? [];
+  if (certificate === undefined || privateKey === undefined) return undefined;
+  return now < validUntil(certificate) ? { certificate, privateKey } : undefined;
+}
+
+/** The stored certificate, or what `renew` gets and stores while the other processes wait. Throws what it throws, here or in another process; `timeout`. */
+export async function kubeCertificate(place: KubePlace, renew: () => Promise<TlsCredentials>): Promise<TlsCredentials> {
+  const started = Date.now();
+  const stored = await storedKubeCertificate(place, new Date());
+  if (stored !== undefined) return stored;
+  const path = fileOf(place);
+  return await withFileLock(
+    `${path}.lock`,
+    async () => {
+      const renewed = await storedKubeCertificate(place, new Date());
+      if (renewed !== undefined) return renewed;
+      await rethrowFailure(`${path}.failed`, started);
+      try {
+        return await renew();
+      } catch (thrown) {
+        await noteFailure(`${path}.failed`, toPlatformError(thrown)).catch(() => {});
+        throw thrown;
+      }
+    },
+    waitMs,
+  );
+}
+
+function fileOf({ home, proxy, kube }: KubePlace): string {
+  return join(certificatesFolder(home, proxy), certificatePath({ kind: "kube", name: kube }).replace(/\.crt$/, ".pem"));
+}
+
+function validUntil(certificate: string): Date {
+  try {
+    return new X509Certificate(certificate).validToDate;
+  } catch {
+    return new Date(0);
+  }
+}
+
+interface Failure {
+  /** When it failed, ms. */
+  readonly at: number;
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint?: string | undefined;
+}
+
+async function noteFailure(path: string, { code, message, hint }: PlatformError): Promise<void> {
+  await replacePrivate(path, JSON.stringify({ at: Date.now(), code, message, hint } satisfies Failure));
+}
+
+/** Throws the failure of a process that has tried since `started`. */
+async function rethrowFailure(path: string, started: number): Promise<void> {
+  const text = await readFile(path, "utf8").catch(() => "");
+  let failure: Failure;
+  try {
+    failure = JSON.parse(text) as Failure;
+  } catch {
+    return;
+  }
+  if (failure.at >= started) throw new PlatformError(failure.code, failure.message, { hint: failure.hint });
+  await rm(path, { force: true });
+}

@@ -1,0 +1,74 @@
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { formatHostPort, type HostPort } from "../../../core/transport/host-port.ts";
+import { kubePathPrefix } from "../../../core/transport/kube-names.ts";
+import { execVersion } from "./exec-credential.ts";
+import type { KubeAddress } from "./kube-address.ts";
+import type { KubeContext } from "./kubeconfig/own-entries.ts";
+
+/** What a login writes for each Kubernetes cluster. */
+export interface ContextFacts {
+  readonly cluster: string;
+  readonly address: KubeAddress;
+  /** PEM of the host authority. */
+  readonly hostCaPem: readonly string[];
+  /** The proxy of the login: its folder holds the certificates. */
+  readonly proxy: HostPort;
+  /** Words that start tsh, the first an absolute path. */
+  readonly command: readonly string[];
+  /** TSH_HOME, when it is not the default. */
+  readonly tshHome: string | undefined;
+  /** The user and groups to be at the clusters; left out: those of the roles. */
+  readonly as?: string | undefined;
+  readonly asGroups: readonly string[];
+  readonly namespace?: string | undefined;
+  /** Template of the context's name: `{{.KubeName}}` and `{{.ClusterName}}`. */
+  readonly contextName?: string | undefined;
+}
+
+/** The context of kubectl for a Kubernetes cluster, whose credentials `tsh kube credentials` gives. Throws `invalid` for a template of another kind. Pure. */
+export function kubeContext(kube: string, facts: ContextFacts): KubeContext {
+  const { cluster, address, as, asGroups, namespace } = facts;
+  const name = facts.contextName === undefined ? undefined : contextName(facts.contextName, { cluster, kube });
+  return {
+    cluster,
+    kube,
+    ...(name !== undefined && { name }),
+    ...(namespace !== undefined && { namespace }),
+    server: {
+      "certificate-authority-data": Buffer.from(facts.hostCaPem.map((pem) => `${pem.trim()}\n`).join("")).toString("base64"),
+      server: `https://${formatHostPort(address)}${kubePathPrefix(cluster, kube)}`,
+      "tls-server-name": address.serverName,
+    },
+    user: {
+      ...(as !== undefined && { as }),
+      ...(asGroups.length > 0 && { "as-groups": [...asGroups] }),
+      exec: execOf(kube, facts),
+    },
+  };
+}
+
+function execOf(kube: string, { cluster, proxy, command, tshHome }: ContextFacts) {
+  const [program = "tsh", ...words] = command;
+  const args = ["kube", "credentials", `--kube-cluster=${kube}`, `--platform-cluster=${cluster}`, `--proxy=${formatHostPort(proxy)}`];
+  return {
+    apiVersion: execVersion,
+    command: program,
+    args: [...words, ...args],
+    env: tshHome === undefined ? null : [{ name: "TSH_HOME", value: tshHome }],
+  };
+}
+
+function contextName(template: string, { cluster, kube }: { readonly cluster: string; readonly kube: string }): string {
+  const values: Readonly<Record<string, string>> = { ClusterName: cluster, KubeName: kube };
+  const name = template.replaceAll(/\{\{\s*\.(\w*)\s*\}\}/g, (all, variable: string) => {
+    const value = values[variable];
+    if (value === undefined) throw badTemplate(`${all} is not known`);
+    return value;
+  });
+  if (name.trim() === "" || /\{\{|\}\}/.test(name)) throw badTemplate(`${JSON.stringify(template.slice(0, 100))} is not a name`);
+  return name;
+}
+
+function badTemplate(why: string): PlatformError {
+  return new PlatformError("invalid", `--set-context-name: ${why}`, { hint: "write a name; {{.KubeName}} and {{.ClusterName}} stand for theirs" });
+}

@@ -1,0 +1,66 @@
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { toPlatformError } from "../../../core/errors/platform-error.ts";
+import { refuseKubeClient } from "../../../core/kubernetes/refuse-kube-client.ts";
+import type { FailedArrivals, HalfOpen } from "../../../core/transport/arrivals/half-open.ts";
+import { peerAddress } from "../../../core/transport/arrivals/listen.ts";
+import { terminateTls } from "../../../core/transport/arrivals/server-tls.ts";
+import { relay } from "../../../core/transport/relay.ts";
+import type { RelayedStreams } from "../routing/running-streams.ts";
+import { type ReachKubeServices, reachKube } from "./reach-kube.ts";
+
+export interface KubeFrontServices extends ReachKubeServices {
+  readonly relaying: RelayedStreams;
+}
+
+/** A new connection of a client of Kubernetes. */
+export interface KubeArrival {
+  readonly socket: Socket;
+  /** `ip:port` of the peer. */
+  readonly peer: string;
+  /** Call this once the user may use the cluster: until then the connection may be dropped for a newer one. */
+  readonly established: () => void;
+}
+
+const protocols = ["h2", "http/1.1"];
+
+/**
+ * Serves a TLS client of Kubernetes, whose certificate is for one Kubernetes cluster: its bytes, HTTP/1.1 or HTTP/2, go on to an agent as they are. Resolves
+ * once bytes flow or were refused. Throws as `terminateTls`.
+ */
+export async function serveKubeClient({ socket, peer, established }: KubeArrival, services: KubeFrontServices): Promise<void> {
+  // Without a list of authorities: Go's clients send their certificate then, whatever it is, and a refusal can say what is wrong with it.
+  const context = services.identity.current().databases;
+  const tls = await terminateTls(socket, { context, alpn: protocols, requestCertificate: true });
+  tls.on("error", () => {});
+  let agent: TLSSocket;
+  try {
+    agent = await reachKube({ tls, peer }, services);
+  } catch (thrown) {
+    const error = toPlatformError(thrown);
+    if (error.code === "internal") services.log.error("could not reach a Kubernetes cluster for a client", { peer, error: thrown });
+    return await refuseKubeClient(tls, error, services.signal);
+  }
+  established();
+  services.relaying.add(relay(tls, agent, { signal: services.signal }));
+}
+
+export interface KubePortServices extends KubeFrontServices {
+  readonly halfOpen: HalfOpen;
+  readonly failed: FailedArrivals;
+}
+
+/** Serves a connection to the port for Kubernetes. Never rejects. */
+export async function receiveKubeClient(socket: Socket, services: KubePortServices): Promise<void> {
+  const { halfOpen, failed, log } = services;
+  const peer = peerAddress(socket);
+  halfOpen.enter(socket);
+  try {
+    await serveKubeClient({ socket, peer, established: () => halfOpen.leave(socket) }, services);
+  } catch (thrown) {
+    const error = toPlatformError(thrown);
+    log[error.code === "internal" ? "error" : "debug"]("connection ended", { peer, port: "kube", code: error.code, error });
+    failed.add(peer, error.message);
+    socket.destroy();
+  }
+}

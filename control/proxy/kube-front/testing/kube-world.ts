@@ -1,0 +1,128 @@
+import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
+import type { Duplex } from "node:stream";
+import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
+import { openAuthClient } from "../../../../core/api/auth-client.ts";
+import type { HostCredentials } from "../../../../core/api/host-credentials.ts";
+import type { UserIdentity } from "../../../../core/identity/identity.ts";
+import { fromX509Certificate } from "../../../../core/identity/x509-identity.ts";
+import { alpn } from "../../../../core/transport/alpn.ts";
+import { hostContext, terminateTls } from "../../../../core/transport/arrivals/server-tls.ts";
+import { readFrame } from "../../../../core/transport/read-frame.ts";
+import { decodeStreamRequest, encodeStreamReply, type StreamReply, type StreamRequest } from "../../../../core/transport/stream-request.ts";
+import { joinServingHost, startTestAgent, type TestAgent } from "../../../../test/inside/connect-agent.ts";
+import { startTestCluster, type TestCluster } from "../../../../test/inside/open-cluster.ts";
+import { generateKeys } from "../../../../test/inside/user-keys.ts";
+import { until } from "../../../../test/world/until.ts";
+
+/** A stream that reached a fake agent. */
+export interface Reached {
+  readonly host: string;
+  readonly request: StreamRequest;
+  /** Of the certificate that the proxy presented. */
+  readonly user: UserIdentity;
+}
+
+export interface Presented {
+  readonly certificate: string;
+  readonly privateKey: string;
+}
+
+type Route = { readonly routeKind?: string; readonly routeName?: string; readonly ttlSeconds?: number };
+
+interface Serving {
+  readonly reached: Reached[];
+  /** What an agent does with a client's bytes once it has accepted the stream; default: it echoes. */
+  serve: (client: TLSSocket) => void;
+  /** The refusal of the agent of this host (its name); undefined: none. */
+  refusal: (host: string) => StreamReply | undefined;
+}
+
+/** A cluster whose proxy is `proxy.example.test`, and two agents that offer `prod`, the second one `hidden` too; `ann` may use `prod`. */
+export interface KubeWorld extends Serving, AsyncDisposable {
+  readonly cluster: TestCluster;
+  readonly agents: readonly TestAgent[];
+  /** A certificate of a user for one resource; by default of ann for `prod`. */
+  certificate(route?: Route, user?: string): Promise<Presented>;
+  /** TLS to a port of the proxy, by default the web port, under this name, verified by the cluster's authority. */
+  connect(servername: string, presented?: Presented, more?: ConnectionOptions & { readonly open?: () => Promise<Duplex> }): Promise<TLSSocket>;
+}
+
+export const proxyHost = "proxy.example.test";
+export const kubeHost = `kube-platform-proxy-alpn.${proxyHost}`;
+
+export async function kubeWorld(options: Parameters<typeof startTestCluster>[0] = {}): Promise<KubeWorld> {
+  const cluster = await startTestCluster({ ...options, proxy: { publicAddr: { host: proxyHost, port: 443 }, ...options.proxy } });
+  await cluster.putRole("dev", { allow: { kubernetes_labels: { env: "test" }, kubernetes_groups: ["view"] } });
+  await cluster.putRole("none", { allow: {} });
+  const serving: Serving = { reached: [], serve: (client) => void client.pipe(client), refusal: () => undefined };
+  const agents = await Promise.all(
+    ["kube-1", "kube-2"].map(async (hostname) => {
+      const credentials = await joinServingHost(cluster, hostname, "kube");
+      const onStream = (channel: Duplex, request: StreamRequest): void =>
+        void serveStream(serving, { channel, request, credentials, hostname }).catch(() => channel.destroy());
+      const agent = await startTestAgent(cluster, { hostname, credentials, onStream });
+      const prod = { kind: "kube", name: "prod", labels: { env: "test" } };
+      const hidden = { kind: "kube", name: "hidden", labels: { env: "secret" } };
+      agent.send({ type: "resources", resources: hostname === "kube-2" ? [prod, hidden] : [prod], more: false });
+      return agent;
+    }),
+  );
+  await until("the auth service knows them", async () => {
+    const { resources } = await cluster.admin.listOffered({ kind: "kube" });
+    return resources.length === 2 && resources.every(({ name, hostIds }) => hostIds.length === (name === "prod" ? 2 : 1));
+  });
+  const users = new Map<string, Presented>();
+  return Object.assign(serving, {
+    cluster,
+    agents,
+    certificate: async (route: Route = {}, name = "ann"): Promise<Presented> => {
+      const known = users.get(name) ?? (await logIn(cluster, name));
+      users.set(name, known);
+      const keys = generateKeys();
+      using client = openAuthClient({ open: cluster.open, ca: cluster.hostCaPem, credentials: known });
+      const wanted = { routeKind: "kube", routeName: "prod", tlsPublicKey: keys.tlsPublicKey, ...route };
+      const { tlsCertificate } = await client.client.signOwnUser(wanted);
+      return { certificate: tlsCertificate, privateKey: keys.tlsPrivateKey };
+    },
+    connect: async (servername: string, presented?: Presented, { open, ...more }: ConnectionOptions & { open?: () => Promise<Duplex> } = {}) => {
+      const own = presented === undefined ? {} : { cert: presented.certificate, key: presented.privateKey };
+      const socket = await (open ?? cluster.open)();
+      const tls = connectTls({ socket, servername, ca: [...cluster.hostCaPem], ALPNProtocols: ["h2", "http/1.1"], ...own, ...more });
+      tls.on("error", () => {});
+      await once(tls, "secureConnect");
+      return tls;
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const agent of agents) agent.end();
+      await cluster[Symbol.asyncDispose]();
+    },
+  });
+}
+
+async function logIn(cluster: TestCluster, name: string): Promise<Presented> {
+  const { tlsCertificate: certificate, tlsPrivateKey: privateKey } = await cluster.login(name, { roles: [name === "ann" ? "dev" : "none"] });
+  return { certificate, privateKey };
+}
+
+interface Stream {
+  readonly channel: Duplex;
+  readonly request: StreamRequest;
+  readonly credentials: HostCredentials;
+  readonly hostname: string;
+}
+
+/** As an agent does, but for its own decision. */
+async function serveStream(serving: Serving, { channel, request, credentials, hostname }: Stream): Promise<void> {
+  channel.write(encodeStreamReply({ ok: true }));
+  const tls = await terminateTls(channel, { context: hostContext(credentials), alpn: alpn.service, requestCertificate: true });
+  tls.on("error", () => {});
+  const own = decodeStreamRequest(await readFrame(tls, { maxLength: 16_384, timeoutMs: 5_000, what: "frame" }));
+  const certificate = tls.getPeerX509Certificate();
+  const user = certificate && fromX509Certificate(new X509Certificate(certificate.raw));
+  if (own.kind !== "kube" || user?.kind !== "user") throw new Error("not a user's request for a Kubernetes cluster");
+  serving.reached.push({ host: hostname, request, user });
+  const refusal = serving.refusal(hostname);
+  tls.write(encodeStreamReply(refusal ?? { ok: true }));
+  if (refusal === undefined) serving.serve(tls);
+}

@@ -1,0 +1,27 @@
+import { isAbsolute } from "node:path";
+import { z } from "zod";
+import { labelsSchema } from "../resources/metadata.ts";
+import { labelMatchersSchema } from "../resources/role.ts";
+import { onOff } from "./setting.ts";
+
+/** Maximum clusters of one agent, from its kubeconfig and the cluster's resources together. */
+export const maxKubeClusters = 1000;
+
+export const kubeServiceSchema = z
+  .strictObject({
+    enabled: onOff.default(true),
+    /** Each context of the file is a cluster of that name. */
+    kubeconfig_file: z.string().refine(isAbsolute, "must be an absolute path").optional(),
+    /** Name of the cluster in whose pod the agent runs; it uses the pod's service account. */
+    kube_cluster_name: z.string().min(1).max(253).optional(),
+    labels: labelsSchema.default({}),
+    /** `kube_cluster` resources that this agent offers too: those whose labels match one of these. */
+    resources: z
+      .array(z.strictObject({ labels: labelMatchersSchema }))
+      .max(64)
+      .default([]),
+  })
+  .refine(({ kubeconfig_file: file, kube_cluster_name: name }) => file === undefined || name === undefined, {
+    path: ["kube_cluster_name"],
+    message: "names the cluster in whose pod the agent runs; with kubeconfig_file the contexts have the names",
+  });

@@ -1,0 +1,340 @@
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { createInterface } from "node:readline";
+import { gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eachOf } from "../world/each-of.ts";
+import { busyboxImage } from "../world/kubernetes/busybox-image.ts";
+import { askKube, beginKube } from "../world/kubernetes/kube-client.ts";
+import { type Entrance, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
+import { type KubeWorld, kubeWorld } from "../world/kubernetes/kube-world.ts";
+import { kubectlVersions } from "../world/kubernetes/kubectl.ts";
+import { ifPossible, NotHere } from "../world/not-here.ts";
+import { putRole } from "../world/put-role.ts";
+import { rounds } from "../world/rounds.ts";
+import { until } from "../world/until.ts";
+
+const opened = await ifPossible(() => kubeWorld());
+const reason = opened instanceof NotHere ? ` (skipped: ${opened.message})` : "";
+
+/** A pod, as small as it gets. */
+const pod = (name: string, labels: Readonly<Record<string, string>> = {}): object => ({
+  metadata: { name, labels },
+  spec: { terminationGracePeriodSeconds: 0, containers: [{ name: "main", image: busyboxImage }] },
+});
+
+interface Items {
+  readonly metadata: { readonly continue?: string; readonly remainingItemCount?: number };
+  readonly items?: readonly { readonly metadata: { readonly name: string } }[];
+  readonly rows?: readonly { readonly cells: readonly unknown[] }[];
+}
+
+describe.skipIf(opened instanceof NotHere)(`what roles allow in a cluster${reason}`, () => {
+  const world = opened as KubeWorld;
+  let platform: KubePlatform;
+  let namespace: string;
+  let other: string;
+  let web: KubeUser;
+  let entrance: Entrance;
+  let pods: string;
+  const group = `story-${process.pid}`;
+  const visible = ["web-1", "web-2", "web-3"];
+
+  beforeAll(async () => {
+    platform = await KubePlatform.open(world);
+    [namespace, other] = await Promise.all([world.namespace("fake"), world.namespace("fake")]);
+    pods = `/api/v1/namespaces/${namespace}/pods`;
+    // RBAC allows all, so that what is refused is refused by the role.
+    await world.grant(group, "cluster-admin");
+    await eachOf(["db-1", "db-2", ...visible, "xweb-1"], (name) => world.api.must("POST", pods, pod(name)));
+    await world.api.must("POST", `/api/v1/namespaces/${other}/pods`, pod("web-9"));
+    web = await platform.user("web", {
+      kubernetes_groups: [group],
+      kubernetes_resources: [{ kind: "pod", namespace, name: "web-*", verbs: ["get", "list", "watch"] }],
+    });
+    entrance = await web.entrance();
+  });
+  afterAll(async () => {
+    await platform?.[Symbol.asyncDispose]();
+    await world[Symbol.asyncDispose]();
+  });
+
+  const list = async (query: string, accept: string): Promise<Items> => {
+    const answer = await askKube(entrance, `${pods}${query}`, { headers: { accept } });
+    expect(answer).toMatchObject({ status: 200 });
+    return JSON.parse(answer.text) as Items;
+  };
+  const names = ({ items = [] }: Items): readonly string[] => items.map(({ metadata }) => metadata.name);
+
+  describe("lists", () => {
+    test.each(["application/json", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"])(
+      "as %s have permitted pods only",
+      async (accept) => {
+        expect(names(await list("", accept))).toEqual(visible);
+      },
+    );
+
+    test.each(["", "?includeObject=Metadata", "?includeObject=Object", "?includeObject=None"])(
+      "as a table%s have permitted pods only",
+      async (query) => {
+        const { rows = [] } = await list(query, "application/json;as=Table;v=v1;g=meta.k8s.io,application/json");
+        expect(rows.map(({ cells }) => cells[0])).toEqual(visible);
+      },
+    );
+
+    test("in pages have permitted pods only, and no count of the others", async () => {
+      const found: string[] = [];
+      let query = "?limit=2";
+      for (let page = 0; page < 10; page += 1) {
+        const answer = await list(query, "application/json");
+        expect(answer.metadata).not.toHaveProperty("remainingItemCount");
+        found.push(...names(answer));
+        if (answer.metadata.continue === undefined || answer.metadata.continue === "") break;
+        query = `?limit=2&continue=${encodeURIComponent(answer.metadata.continue)}`;
+      }
+      expect(found).toEqual(visible);
+    });
+
+    test("of a client that takes protobuf or CBOR only name no other pod", async () => {
+      for (const accept of ["application/vnd.kubernetes.protobuf", "application/cbor"]) {
+        const answer = await askKube(entrance, pods, { headers: { accept } });
+        expect([200, 406]).toContain(answer.status);
+        expect(answer.text).not.toMatch(/db-1|xweb-1/);
+        if (answer.status === 200) for (const name of visible) expect(answer.text).toContain(name);
+      }
+    });
+
+    test("compressed ones have permitted pods only", async () => {
+      const begun = await beginKube(entrance, pods, { headers: { accept: "application/json", "accept-encoding": "gzip" } });
+      begun.end();
+      const [response] = (await once(begun, "response")) as [IncomingMessage];
+      const body = Buffer.concat((await response.toArray()) as Buffer[]);
+      const text = response.headers["content-encoding"] === "gzip" ? gunzipSync(body) : body;
+      expect(names(JSON.parse(text.toString()) as Items)).toEqual(visible);
+    });
+
+    test.each(kubectlVersions)("of kubectl %s", async (version) => {
+      const done = await web.kubectl(version, ["get", "pods", "-n", namespace, "-o", "name"]);
+      expect(done.stdout.trim().split("\n")).toEqual(visible.map((name) => `pod/${name}`));
+      const table = await web.kubectl(version, ["get", "pods", "-n", namespace, "--no-headers"]);
+      expect(
+        table.stdout
+          .trim()
+          .split("\n")
+          .map((line) => line.split(" ")[0]),
+      ).toEqual(visible);
+    });
+
+    test("of all namespaces have permitted pods only", async () => {
+      const answer = await askKube(entrance, "/api/v1/pods", { headers: { accept: "application/json" } });
+      expect(names(JSON.parse(answer.text) as Items)).toEqual(visible);
+    });
+
+    test("that no rule could fill are refused, with the rule that is missing", async () => {
+      const done = await web.kubectl("1.36", ["get", "pods", "-n", other]);
+      expect(done).toMatchObject({ status: 1, stdout: "" });
+      expect(done.stderr).toMatch(/kubernetes_resources/);
+      expect((await web.kubectl("1.20", ["get", "secrets", "-n", namespace])).stderr).toMatch(/Forbidden|forbidden/);
+    });
+  });
+
+  test("a single object: a permitted one is shown, another is refused as one that does not exist is", async () => {
+    expect((await askKube(entrance, `${pods}/web-1`)).status).toBe(200);
+    const [hidden, absent] = await Promise.all(["db-1", "db-77"].map((name) => askKube(entrance, `${pods}/${name}`)));
+    expect(hidden?.status).toBe(403);
+    expect(hidden?.text.replaceAll("db-1", "X")).toBe(absent?.text.replaceAll("db-77", "X"));
+  });
+
+  test("verbs that the rule lacks are refused, and nothing happens", async () => {
+    for (const [method, path] of [
+      ["DELETE", `${pods}/web-1`],
+      ["DELETE", pods],
+      ["PUT", `${pods}/web-1`],
+      ["PATCH", `${pods}/web-1`],
+      ["POST", pods],
+    ] as const) {
+      const body = method === "DELETE" ? "" : JSON.stringify(pod("web-1"));
+      const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+      expect((await askKube(entrance, path, { method, body, headers: { "content-type": type } })).status, `${method} ${path}`).toBe(403);
+    }
+    expect((await world.api.must("GET", pods)).items).toHaveLength(6);
+  });
+
+  test("no event of a watch shows another pod, and each permitted one arrives", async () => {
+    const { metadata } = await world.api.must("GET", pods);
+    const begun = await beginKube(entrance, `${pods}?watch=1&resourceVersion=${metadata.resourceVersion}&allowWatchBookmarks=true`, {
+      headers: { accept: "application/json" },
+    });
+    begun.end();
+    const [response] = (await once(begun, "response")) as [IncomingMessage];
+    expect(response.statusCode).toBe(200);
+    const seen: string[] = [];
+    const lines = createInterface({ input: response });
+    lines.on("line", (line) => {
+      const { type, object } = JSON.parse(line) as { type: string; object: { metadata: { name: string; labels?: { turn?: string } } } };
+      if (type !== "BOOKMARK") seen.push(`${object.metadata.name} ${object.metadata.labels?.turn}`);
+    });
+    const turns = rounds(2_000, 100);
+    const patch = (name: string, turn: number): Promise<unknown> =>
+      world.api.must("PATCH", `${pods}/${name}`, { metadata: { labels: { turn: String(turn) } } }, "application/merge-patch+json");
+    for (let turn = 0; turn < turns; turn += 1) await eachOf(["web-1", "db-1", "db-2", "xweb-1", "web-2"], (name) => patch(name, turn));
+    await until("the last events are there", () => seen.includes(`web-1 ${turns - 1}`) && seen.includes(`web-2 ${turns - 1}`));
+    begun.destroy();
+    expect(seen.filter((line) => !/^web-/.test(line))).toEqual([]);
+    expect(seen.filter((line) => line.startsWith("web-1 "))).toEqual(Array.from({ length: turns }, (_, turn) => `web-1 ${turn}`));
+  });
+
+  test("kubectl get -w shows new permitted pods", async () => {
+    const watching = web.kubectl("1.32", ["get", "pods", "-n", namespace, "-w", "--request-timeout=4s", "-o", "name"], { limitMs: 20_000 });
+    await until("the watch is there", async () => (await world.api.must("GET", pods)).items !== undefined);
+    await eachOf(["web-new", "db-new"], (name) => world.api.must("POST", pods, pod(name)));
+    const { stdout } = await watching;
+    expect(stdout).toContain("pod/web-new");
+    expect(stdout).not.toContain("db-new");
+    await eachOf(["web-new", "db-new"], (name) => world.api.must("DELETE", `${pods}/${name}`));
+  });
+
+  describe("sub-resources", () => {
+    /** A user with one verb for all pods, services, nodes and service accounts. */
+    const kinds = ["pod", "service", "kube_node", "serviceaccount"];
+    async function withVerbs(verbs: readonly string[]): Promise<void> {
+      const rules = kinds.map((kind) => ({ kind, namespace: "*", name: "*", verbs }));
+      await putRole(platform.cluster, "role-of-web", {
+        allow: { kubernetes_labels: { env: "test" }, kubernetes_groups: [group], kubernetes_resources: rules },
+      });
+    }
+    afterAll(async () => {
+      await putRole(platform.cluster, "role-of-web", {
+        allow: {
+          kubernetes_labels: { env: "test" },
+          kubernetes_groups: [group],
+          kubernetes_resources: [{ kind: "pod", namespace, name: "web-*", verbs: ["*"] }],
+        },
+      });
+    });
+
+    const read = ["get", "list", "watch"];
+    const rows: readonly (readonly [method: string, path: string, verb: string])[] = [
+      ["GET", "pods/web-1/proxy/", "proxy"],
+      ["GET", "services/http:any:80/proxy/", "proxy"],
+      ["POST", "pods/web-1/exec?command=id&stdout=1", "exec"],
+      ["GET", "pods/web-1/exec?command=id&stdout=1", "exec"],
+      ["POST", "pods/web-1/attach?stdout=1", "exec"],
+      ["POST", "pods/web-1/portforward", "portforward"],
+      ["POST", "pods/web-1/eviction", "create"],
+      ["POST", "serviceaccounts/default/token", "create"],
+    ];
+    test("reading does not allow any of them; pods/log is reading", async () => {
+      await withVerbs(read);
+      const refused = async (): Promise<boolean> => (await askKube(entrance, `${pods}/web-1/exec?command=id&stdout=1`)).status === 403;
+      await until("the role is in force", refused);
+      for (const [method, path] of rows) {
+        const answer = await askKube(entrance, `/api/v1/namespaces/${namespace}/${path}`, {
+          method,
+          body: method === "POST" ? "{}" : "",
+          headers: { "content-type": "application/json" },
+        });
+        expect(answer.status, `${method} ${path}`).toBe(403);
+        expect(answer.text, `${method} ${path}`).toMatch(/kubernetes_resources/);
+      }
+      for (const path of ["/api/v1/nodes/real/proxy/pods", "/api/v1/nodes/real:10250/proxy/run/x/y/z", "/api/v1/proxy/nodes/real/pods"]) {
+        expect((await askKube(entrance, path)).status, path).toBe(403);
+      }
+      expect((await askKube(entrance, `${pods}/web-1/log`)).text).not.toMatch(/kubernetes_resources/);
+    });
+
+    test("exec by GET and WebSocket is exec", async () => {
+      const headers = {
+        connection: "Upgrade",
+        upgrade: "websocket",
+        "sec-websocket-version": "13",
+        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+        "sec-websocket-protocol": "v4.channel.k8s.io",
+      };
+      const answer = await askKube(entrance, `${pods}/web-1/exec?command=id&stdout=1`, { headers });
+      expect(answer.status).toBe(403);
+      expect(JSON.parse(answer.text)).toMatchObject({ kind: "Status", code: 403 });
+    });
+  });
+
+  test("deletecollection deletes what the rule has; a dry run deletes nothing", async () => {
+    await putRole(platform.cluster, "role-of-web", {
+      allow: {
+        kubernetes_labels: { env: "test" },
+        kubernetes_groups: [group],
+        kubernetes_resources: [{ kind: "pod", namespace, name: "web-*", verbs: ["*"] }],
+      },
+    });
+    await until("the role is in force", async () => (await askKube(entrance, `${pods}?dryRun=All`, { method: "DELETE" })).status === 200);
+    expect((await world.api.must("GET", pods)).items).toHaveLength(6);
+    const done = await web.kubectl("1.32", ["delete", "pods", "--all", "-n", namespace, "--dry-run=server"]);
+    expect(done).toMatchObject({ status: 0 });
+    expect((await world.api.must("GET", pods)).items).toHaveLength(6);
+    expect((await askKube(entrance, pods, { method: "DELETE" })).status).toBe(200);
+    const left = await until("the pods are gone", async () => {
+      const items = (await world.api.must("GET", pods)).items ?? [];
+      return items.length === 3 ? items : undefined;
+    });
+    expect(left.map(({ metadata }) => metadata.name)).toEqual(["db-1", "db-2", "xweb-1"]);
+  });
+
+  test("a kind that was defined a second ago is denied unless a rule names it", async () => {
+    const plural = `things${process.pid}`;
+    const apiGroup = "story.test";
+    await world.api.must("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+      ...{ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: `${plural}.${apiGroup}` } },
+      spec: {
+        ...{ group: apiGroup, scope: "Namespaced", names: { plural, singular: plural.replace("things", "thing"), kind: "Thing" } },
+        versions: [
+          { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } } },
+        ],
+      },
+    });
+    const path = `/apis/${apiGroup}/v1/namespaces/${namespace}/${plural}`;
+    try {
+      await until("the API server serves it", async () => (await world.api.ask("GET", path)).status === 200);
+      await world.api.must("POST", path, { apiVersion: `${apiGroup}/v1`, kind: "Thing", metadata: { name: "one" } });
+      expect((await askKube(entrance, path)).status).toBe(403);
+      expect((await askKube(entrance, `${path}/one`)).status).toBe(403);
+      const all = await platform.user("everything", {
+        kubernetes_groups: [group],
+        kubernetes_resources: [{ kind: "*", namespace: "*", name: "*", verbs: ["*"] }],
+      });
+      const answer = await askKube(await all.entrance(), path, { headers: { accept: "application/json" } });
+      expect(names(JSON.parse(answer.text) as Items)).toEqual(["one"]);
+    } finally {
+      await world.api.ask("DELETE", `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${plural}.${apiGroup}`);
+    }
+  });
+
+  test("groups of one role do not widen the objects of another", async () => {
+    const [viewers, masters] = [`${group}-view`, `${group}-masters`];
+    await world.grant(viewers, "view");
+    await world.grant(masters, "cluster-admin");
+    const mixed = await platform.user("mixed", {
+      kubernetes_groups: [viewers],
+      kubernetes_resources: [{ kind: "*", namespace, name: "*", verbs: ["*"] }],
+    });
+    await putRole(platform.cluster, "masters-of-one", {
+      allow: {
+        kubernetes_labels: { env: "test" },
+        kubernetes_groups: [masters],
+        kubernetes_resources: [{ kind: "secret", namespace, name: "one", verbs: ["get"] }],
+      },
+    });
+    await platform.cluster.admin("users", "update", "mixed", "--set-roles=role-of-mixed,masters-of-one");
+    await world.api.must("POST", `/api/v1/namespaces/${namespace}/secrets`, { metadata: { name: "one" }, stringData: { a: "1" } });
+    await world.api.must("POST", `/api/v1/namespaces/${namespace}/secrets`, { metadata: { name: "two" }, stringData: { a: "2" } });
+    const done = await mixed.user.login();
+    expect(done).toMatchObject({ status: 0 });
+    await mixed.user.tsh(["kube", "login", platform.kube], { env: mixed.env });
+    const here = await mixed.entrance();
+    const secrets = `/api/v1/namespaces/${namespace}/secrets`;
+    expect((await askKube(here, `${secrets}/one`)).status).toBe(200);
+    // As a viewer, who may not read secrets: the API server's own refusal.
+    expect((await askKube(here, `${secrets}/two`)).status).toBe(403);
+    const listed = await askKube(here, secrets, { headers: { accept: "application/json" } });
+    expect(listed.text).not.toMatch(/"two"/);
+    expect((await askKube(here, pods, { headers: { accept: "application/json" } })).status).toBe(200);
+  });
+});
