@@ -151,14 +151,20 @@ describe("the chart", () => {
     const pulled = await run(program, [...pull, "--verify", "--keyring", join(dir, "keyring.gpg")], { env });
     expect(pulled.status, pulled.stderr).toBe(0);
     expect(pulled.stdout).toContain("Signed by");
-    expect((await run(program, ["lint", join(to, "platform-kube-agent-1.0.0.tgz"), "--strict", "--set", "proxyAddr=a:1,kubeClusterName=b,authToken=c"])).status).toBe(0);
+    expect(
+      (await run(program, ["lint", join(to, "platform-kube-agent-1.0.0.tgz"), "--strict", "--set", "proxyAddr=a:1,kubeClusterName=b,authToken=c"]))
+        .status,
+    ).toBe(0);
   });
 
   test("it is in the registry too, where newer versions of helm look", async () => {
     const raw = await skopeo(["inspect", "--raw", "--cert-dir", join(dir, "certs"), `docker://${cluster.proxy}/charts/platform-kube-agent:1.0.0`]);
     expect(JSON.parse(raw.stdout)).toMatchObject({
       config: { mediaType: "application/vnd.cncf.helm.config.v1+json" },
-      layers: [{ mediaType: "application/vnd.cncf.helm.chart.content.v1.tar+gzip" }, { mediaType: "application/vnd.cncf.helm.chart.provenance.v1.prov" }],
+      layers: [
+        { mediaType: "application/vnd.cncf.helm.chart.content.v1.tar+gzip" },
+        { mediaType: "application/vnd.cncf.helm.chart.provenance.v1.prov" },
+      ],
     });
   });
 });

@@ -18,7 +18,16 @@ test.for([
 
 test.for([
   ..."a a/ /a a/tags a/tags/x tags/list a/manifests a/manifests/ a/blobs/1.0.0 a/blobs/sha256:aa A/tags/list a//b/tags/list".split(" "),
-  ...["../a/tags/list", "a/../b/tags/list", "./tags/list", ".hidden/tags/list", "a/manifests/..", "a/manifests/.x", "a/manifests/-x", "a%2fb/tags/list"],
+  ...[
+    "../a/tags/list",
+    "a/../b/tags/list",
+    "./tags/list",
+    ".hidden/tags/list",
+    "a/manifests/..",
+    "a/manifests/.x",
+    "a/manifests/-x",
+    "a%2fb/tags/list",
+  ],
   ...[`a/manifests/${"x".repeat(129)}`, `${"a/".repeat(300)}tags/list`, "a/tags/list?n=1", "a/manifests/x\n", "_catalog", `a/referrers/${digest}`],
 ])("%j is nothing", (path) => {
   expect(parseRegistryPath(path)).toBeUndefined();
