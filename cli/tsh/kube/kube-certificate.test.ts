@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { TlsCredentials } from "../../profile/profile.ts";
 import { storeCertificate } from "../../profile/store-certificate.ts";
 import { execCredential } from "./exec-credential.ts";
 import { type KubePlace, kubeCertificate, storedKubeCertificate } from "./kube-certificate.ts";
@@ -10,7 +11,7 @@ import { localCertificates } from "./local-certificates.ts";
 
 const proxy = { host: "proxy.example.com", port: 443 };
 
-async function issued(now = new Date()) {
+async function issued(now = new Date()): Promise<TlsCredentials> {
   return (await localCertificates([], now)).server;
 }
 
@@ -61,7 +62,7 @@ test.for([
     "something else",
     async () => "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\nAA\n-----END PRIVATE KEY-----\n",
   ],
-] as const)("%s is not a certificate to use", async ([, contents]) => {
+] as readonly (readonly [string, () => Promise<string>])[])("%s is not a certificate to use", async ([, contents]) => {
   await using folder = await mkdtempDisposable(join(tmpdir(), "platform-kube-certificate-"));
   const where = await place(folder.path);
   await writeFile(where.file, await contents());

@@ -140,7 +140,7 @@ describe("a client that is refused gets a Status, and the end of the connection"
     expect(world.reached).toEqual([]);
   });
 
-  test("a cluster that is not there and one that the roles do not allow are told apart only by the audit log", async () => {
+  test("a cluster that is not there and one that the roles do not allow are distinguished only by the audit log", async () => {
     const missing = await refusal(await world.certificate({ routeName: "missing" }));
     const hidden = await refusal(await world.certificate({ routeName: "hidden" }));
     expect(missing).toMatchObject({ code: 404, reason: "NotFound", message: expect.stringContaining("tsh kube ls") });
