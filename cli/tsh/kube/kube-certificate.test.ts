@@ -53,7 +53,7 @@ test("when it fails, those that waited fail with the same words, and the next on
   expect(count).toBe(2);
 });
 
-test.for([
+test.for<readonly [what: string, contents: () => Promise<string>]>([
   ["nothing", async () => ""],
   ["an expired one", async () => both(await issued(new Date(Date.now() - 40 * 86_400_000)))],
   ["half a file", async () => both(await issued()).slice(0, 700)],
@@ -62,7 +62,7 @@ test.for([
     "something else",
     async () => "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\nAA\n-----END PRIVATE KEY-----\n",
   ],
-] as readonly (readonly [string, () => Promise<string>])[])("%s is not a certificate to use", async ([, contents]) => {
+])("%s is not a certificate to use", async ([, contents]) => {
   await using folder = await mkdtempDisposable(join(tmpdir(), "platform-kube-certificate-"));
   const where = await place(folder.path);
   await writeFile(where.file, await contents());
