@@ -125,7 +125,8 @@ interface Passing {
 /** The API server's response, as it comes, or what of it may be shown. */
 async function pass(response: UpstreamAnswer, answer: ClientAnswer, { session, judged, note, prefix, over }: Passing): Promise<void> {
   const { status, message, hasBody } = response;
-  const filter = status === 200 && hasBody ? filterFor(response, judged) : undefined;
+  // An error states no objects.
+  const filter = status >= 200 && status < 300 && hasBody ? filterFor(response, judged) : undefined;
   let to: Writable;
   try {
     to = answer.begin({ status, message, headers: headersFor(response, judged, prefix) }, hasBody);
