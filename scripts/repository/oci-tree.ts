@@ -120,7 +120,11 @@ class Repository {
     );
     if (!isKnown) await linkOrCopy(source, target, digest);
     if (mediaType !== imageTypes.manifest && mediaType !== imageTypes.index) return;
-    const { manifests = [], config, layers = [] } = JSON.parse(await readFile(target, "utf8")) as Partial<Index> & {
+    const {
+      manifests = [],
+      config,
+      layers = [],
+    } = JSON.parse(await readFile(target, "utf8")) as Partial<Index> & {
       readonly config?: Descriptor;
       readonly layers?: readonly Descriptor[];
     };

@@ -82,7 +82,10 @@ async function fill(publication: Publication, request: PublishRequest): Promise<
   await writeAptTree(tree, channels);
   await writeYumTree(tree, channels, join(fresh, "rpms"));
   const count = (channel: Channel): number => [...members.values()].filter((list) => list.includes(channel)).length;
-  return { channels: Object.fromEntries(channels.map((channel) => [channel, count(channel)])), left: [...left, ...leftClients, ...leftCharts, ...leftImages] };
+  return {
+    channels: Object.fromEntries(channels.map((channel) => [channel, count(channel)])),
+    left: [...left, ...leftClients, ...leftCharts, ...leftImages],
+  };
 }
 
 async function switchTo(link: string, target: string): Promise<void> {

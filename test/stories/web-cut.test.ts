@@ -79,12 +79,14 @@ describe.skipIf(!hasProgram("chromium"))("a terminal's page that is cut off", ()
   /** Begins to send zeros to a folder. */
   async function beginUpload(into: string, megabytes: number): Promise<void> {
     await page.getByRole("button", { name: "Files…" }).click();
+    await dialog.getByLabel("Folder, or a file to fetch").fill(into);
+    await dialog.getByRole("button", { name: "Open", exact: true }).click();
+    await dialog.getByRole("list", { name: `Files in ${into}` }).waitFor(patient);
     await page.evaluate(`{
       const chosen = new DataTransfer();
       chosen.items.add(new File([new Uint8Array(${megabytes * megabyte})], "zeros.bin"));
       document.querySelector("dialog input[type=file]").files = chosen.files;
     }`);
-    await dialog.getByLabel("To the folder").fill(into);
     await dialog.getByRole("button", { name: "Send", exact: true }).click();
   }
   const isUnderWay = async (): Promise<void> =>

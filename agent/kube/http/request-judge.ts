@@ -1,6 +1,7 @@
 import type { ServedGrant } from "../../../core/access/authorize.ts";
 import { decideKube, type KubeVerdict } from "../../../core/access/kube/decide-kube.ts";
 import type { WantedSubjects } from "../../../core/access/kube/kube-ask.ts";
+import { stillHolds } from "../../../core/access/kube/still-holds.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { fieldOf, type WholeResponse } from "../../http/exchange.ts";
 import { readImpersonation } from "../judge/impersonation.ts";
@@ -36,7 +37,8 @@ export class RequestJudge {
     const wanted = readImpersonation(asked.headers.flat());
     const request = await this.#named(await this.#read(asked), wanted, asked);
     const decide = (): KubeVerdict => decideKube(this.#grant.kube, request.ask, wanted);
-    const judged = judgedOf(request, decide(), () => void judgedOf(request, decide(), () => {}));
+    const verdict = decide();
+    const judged = judgedOf(request, verdict, () => requireStill(verdict, decide()));
     return { ...judged, answer: await this.#reviewed(request, wanted, asked) };
   };
 
@@ -80,6 +82,18 @@ export class RequestJudge {
       return withBodyName(request, nameInBody(await body(), fieldOf(headers, "content-type")));
     }
   }
+}
+
+/** Throws `denied` for a request that no longer may run as it does. Pure. */
+function requireStill(before: KubeVerdict, after: KubeVerdict): void {
+  if (stillHolds(before, after)) return;
+  throw new PlatformError(
+    "denied",
+    "access denied: the roles no longer lend the users or groups with which the request runs, or not for all of its objects",
+    {
+      hint: "send the request again",
+    },
+  );
 }
 
 /** Throws `denied` where a part of several objects would be deleted, which the API server cannot be asked for. Pure. */

@@ -42,6 +42,12 @@ export interface KubeWorld extends AsyncDisposable {
   grant(group: string, clusterRole: string): Promise<void>;
   /** Entries of the audit log so far that fit: all requests but those of the control plane and its admin. */
   auditEvents(fits?: (event: KubeAuditEvent) => boolean): Promise<KubeAuditEvent[]>;
+  /** Address of this machine, where pods of the real node reach it once `letOut` has run. */
+  readonly outerAddress: string;
+  /** Gives the real node an image: an archive of an OCI layout, which gets this name. */
+  importImage(archive: string, name: string): Promise<void>;
+  /** Pods of the real node reach this machine, and the API server at its service's address, as in clusters with kube-proxy. For worlds of one's own. */
+  letOut(): Promise<void>;
   /** Connects a network namespace: the API server is reached there at the same address, through its firewall `inet fw` too. */
   connect(netns: string): Promise<void>;
 }
@@ -98,6 +104,19 @@ export async function kubeWorld({ own = false }: { readonly own?: boolean } = {}
     auditEvents: async (fits = () => true) => {
       const lines = (await readFile(join(kept.folder, "audit.log"), "utf8")).split("\n").slice(0, -1);
       return lines.map((line) => JSON.parse(line) as KubeAuditEvent).filter(fits);
+    },
+    outerAddress: kept.address.replace(/\d+$/, (last) => String(Number(last) - 1)),
+    importImage: async (archive, name) => {
+      const inside = ["--net", "--mount"].map((kind) => `${kind}=/proc/${kept.pid}/ns/${kind === "--net" ? "net" : "mnt"}`);
+      const ctr = ["ctr", "--address", "/run/containerd/containerd.sock", "--namespace", "k8s.io"];
+      await output("nsenter", [...inside, ...ctr, "images", "import", "--base-name", name, archive]);
+    },
+    letOut: async () => {
+      const rules = `table ip pods {
+        chain out { type nat hook postrouting priority 100; ip saddr 10.244.0.0/16 oifname "eth0" masquerade; }
+        chain in { type nat hook prerouting priority -100; ip daddr 10.96.0.1 tcp dport 443 dnat to ${kept.address}:${apiPort}; }
+      }`;
+      await output("nsenter", [`--net=/proc/${kept.pid}/ns/net`, "nft", "-f", "-"], { input: rules });
     },
     connect: async (netns) => {
       const [theirs, ours] = await freeAddresses();
