@@ -61,7 +61,7 @@ export async function readManifest(place: LayoutPlace, reference: string): Promi
   const content = wanted === undefined ? undefined : await readSmall(place, blobPath(place.name, wanted));
   if (wanted === undefined || content === undefined) return undefined;
   const manifest = manifestSchema.safeParse(parsed(content));
-  // A layer, or another blob.
+  // Another kind of blob.
   if (!manifest.success) return undefined;
   if (`sha256:${createHash("sha256").update(content).digest("hex")}` !== wanted)
     throw new PlatformError("invalid", `the manifest ${wanted} of ${place.name} is damaged`, {

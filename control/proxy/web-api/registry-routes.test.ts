@@ -71,7 +71,7 @@ test.for<readonly [string, string]>([
   ["/v2/platform-ent/manifests/9.9.9", "MANIFEST_UNKNOWN"],
   ["/v2/other/manifests/1.0.0", "MANIFEST_UNKNOWN"],
   [`/v2/platform-ent/manifests/sha256:${"0".repeat(64)}`, "MANIFEST_UNKNOWN"],
-  // The digest of a layer.
+  // A layer.
   [`/v2/platform-ent/manifests/${layerDigest}`, "MANIFEST_UNKNOWN"],
   [`/v2/platform-ent/blobs/sha256:${"0".repeat(64)}`, "BLOB_UNKNOWN"],
   ["/v2/other/tags/list", "NAME_UNKNOWN"],
