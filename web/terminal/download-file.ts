@@ -8,7 +8,7 @@ import { call } from "../api/request.ts";
 export async function downloadFile(file: FileQuery): Promise<FileFacts> {
   const facts = await call<FileFacts>("/files", { query: { ...file } });
   const link = document.createElement("a");
-  const query = Object.entries(file).filter(([, value]) => value !== undefined);
+  const query = Object.entries(file).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
   link.href = `/webapi/v1/files/content?${new URLSearchParams(query)}`;
   link.download = "";
   link.click();

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Folder, FolderEntry } from "../../core/api/web/files.ts";
-import { useLoaded } from "../api/load.ts";
+import { type Loaded, useLoaded } from "../api/load.ts";
 import { CallError, call } from "../api/request.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { sentenceOf } from "../parts/notice.tsx";
@@ -25,20 +25,16 @@ interface Outcome {
 export function FilesDialog({ node, login, close }: FilesFacts) {
   const [outcome, setOutcome] = useState<Outcome>();
   const [at, setAt] = useState<FilePlace>({});
-  const {
-    value: folder,
-    error,
-    isLoading,
-    reload,
-  } = useLoaded(JSON.stringify(at), async (signal) => {
+  const loaded: Loaded<Folder> = useLoaded(JSON.stringify(at), async (signal): Promise<Folder> => {
     const listed = call<Folder>("/files/folder", { query: { node, login, ...at }, signal });
     return await listed.catch((thrown: unknown) => {
       // A file that was asked for by its path: the folder stays.
-      if (!(thrown instanceof CallError) || thrown.code !== "conflict" || folder === undefined) throw thrown;
+      if (!(thrown instanceof CallError) || thrown.code !== "conflict" || loaded.value === undefined) throw thrown;
       void fetchFile(at);
-      return folder;
+      return loaded.value;
     });
   });
+  const { value: folder, error, isLoading, reload } = loaded;
   const fetchFile = async (file: FilePlace): Promise<void> => {
     setOutcome(undefined);
     try {
