@@ -18,7 +18,8 @@ const maxStreams = 32;
 export async function refuseKubeClient(tls: TLSSocket, error: PlatformError, signal: AbortSignal): Promise<void> {
   if (tls.destroyed) return;
   const code = kubeStatusCode(error.code);
-  const body = kubeStatusBody(code, error.code === "internal" ? "the proxy failed" : errorText(error));
+  const hint = error.hint === undefined ? "" : `\n${error.hint}`;
+  const body = kubeStatusBody(code, error.code === "internal" ? "the proxy failed" : `${errorText(error)}${hint}`);
   const closed = once(tls, "close").catch(() => {});
   const limit = AbortSignal.any([signal, AbortSignal.timeout(refusalMs)]);
   const end = (): void => void tls.destroy();

@@ -33,6 +33,11 @@ export async function serveRequest(asked: ClientRequest, answer: ClientAnswer, s
       body: async () => await held.read(),
     });
     note.judged(judged);
+    if (judged.answer !== undefined) {
+      note.end(judged.answer.head.status);
+      sendWhole(answer, judged.answer);
+      return;
+    }
     stops.push(session.running.add({ judged, end: (why) => over.abort(why) }));
     const signal = AbortSignal.any([answer.gone, over.signal]);
     const response = await send(
