@@ -35,8 +35,7 @@ export function openSocket(ask: TerminalAsk, token: string, events: TerminalEven
   const stop = (): void => {
     isOver = true;
     pulse.stop();
-    removeEventListener("online", check);
-    document.removeEventListener("visibilitychange", check);
+    unfollow();
     outbox.close();
   };
   const end = (notice: TerminalEnd | undefined): void => {
@@ -51,9 +50,7 @@ export function openSocket(ask: TerminalAsk, token: string, events: TerminalEven
       socket.close();
     },
   });
-  const check = (): void => pulse.check();
-  addEventListener("online", check);
-  document.addEventListener("visibilitychange", check);
+  const unfollow = checkOnReturn(pulse);
   let shown = 0;
   const show = (bytes: Uint8Array): void => {
     events.output(bytes, () => {
@@ -89,5 +86,16 @@ export function openSocket(ask: TerminalAsk, token: string, events: TerminalEven
       stop();
       socket.close();
     },
+  };
+}
+
+/** Checks a pulse whenever the page is seen again, or the network is back. Returns what ends that. */
+function checkOnReturn(pulse: Pulse): () => void {
+  const check = (): void => pulse.check();
+  addEventListener("online", check);
+  document.addEventListener("visibilitychange", check);
+  return () => {
+    removeEventListener("online", check);
+    document.removeEventListener("visibilitychange", check);
   };
 }
