@@ -41,14 +41,12 @@ export function openSocket(ask: TerminalAsk, token: string, events: TerminalEven
   const end = (notice: TerminalEnd | undefined): void => {
     if (isOver) return;
     stop();
+    socket.close();
     events.ended(notice);
   };
   const pulse = new Pulse({
     ask: () => control({ type: "read", bytes: 0 }),
-    lost: () => {
-      end(undefined);
-      socket.close();
-    },
+    lost: () => end(undefined),
   });
   const unfollow = checkOnReturn(pulse);
   let shown = 0;
