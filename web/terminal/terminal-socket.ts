@@ -49,15 +49,8 @@ export function openSocket(ask: TerminalAsk, token: string, events: TerminalEven
     lost: () => end(undefined),
   });
   const unfollow = checkOnReturn(pulse);
-  let shown = 0;
-  const show = (bytes: Uint8Array): void => {
-    events.output(bytes, () => {
-      shown += bytes.length;
-      if (shown < reportBytes) return;
-      control({ type: "read", bytes: shown });
-      shown = 0;
-    });
-  };
+  const report = reporter((bytes) => control({ type: "read", bytes }));
+  const show = (bytes: Uint8Array): void => events.output(bytes, () => report(bytes.length));
   socket.addEventListener("open", () => {
     socket.send(JSON.stringify({ token }));
     socket.send(JSON.stringify(ask));
@@ -95,5 +88,16 @@ function checkOnReturn(pulse: Pulse): () => void {
   return () => {
     removeEventListener("online", check);
     document.removeEventListener("visibilitychange", check);
+  };
+}
+
+/** Sums up the bytes that were shown, and sends their number every so often. */
+function reporter(send: (bytes: number) => void): (bytes: number) => void {
+  let shown = 0;
+  return (bytes) => {
+    shown += bytes;
+    if (shown < reportBytes) return;
+    send(shown);
+    shown = 0;
   };
 }
