@@ -35,34 +35,22 @@ export function openSocket(ask: TerminalAsk, token: string, events: TerminalEven
   const stop = (): void => {
     isOver = true;
     pulse.stop();
-    removeEventListener("online", check);
-    document.removeEventListener("visibilitychange", check);
+    unfollow();
     outbox.close();
   };
   const end = (notice: TerminalEnd | undefined): void => {
     if (isOver) return;
     stop();
+    socket.close();
     events.ended(notice);
   };
   const pulse = new Pulse({
     ask: () => control({ type: "read", bytes: 0 }),
-    lost: () => {
-      end(undefined);
-      socket.close();
-    },
+    lost: () => end(undefined),
   });
-  const check = (): void => pulse.check();
-  addEventListener("online", check);
-  document.addEventListener("visibilitychange", check);
-  let shown = 0;
-  const show = (bytes: Uint8Array): void => {
-    events.output(bytes, () => {
-      shown += bytes.length;
-      if (shown < reportBytes) return;
-      control({ type: "read", bytes: shown });
-      shown = 0;
-    });
-  };
+  const unfollow = checkOnReturn(pulse);
+  const report = reporter((bytes) => control({ type: "read", bytes }));
+  const show = (bytes: Uint8Array): void => events.output(bytes, () => report(bytes.length));
   socket.addEventListener("open", () => {
     socket.send(JSON.stringify({ token }));
     socket.send(JSON.stringify(ask));
@@ -89,5 +77,27 @@ export function openSocket(ask: TerminalAsk, token: string, events: TerminalEven
       stop();
       socket.close();
     },
+  };
+}
+
+/** Checks a pulse whenever the page is seen again, or the network is back. Returns what ends that. */
+function checkOnReturn(pulse: Pulse): () => void {
+  const check = (): void => pulse.check();
+  addEventListener("online", check);
+  document.addEventListener("visibilitychange", check);
+  return () => {
+    removeEventListener("online", check);
+    document.removeEventListener("visibilitychange", check);
+  };
+}
+
+/** Sums up the bytes that were shown, and sends their number every so often. */
+function reporter(send: (bytes: number) => void): (bytes: number) => void {
+  let shown = 0;
+  return (bytes) => {
+    shown += bytes;
+    if (shown < reportBytes) return;
+    send(shown);
+    shown = 0;
   };
 }

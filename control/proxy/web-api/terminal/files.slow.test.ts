@@ -227,7 +227,7 @@ describe("a download", () => {
 
 describe("a folder", () => {
   const folder = async (query: object, browser = alice) =>
-    await browser(`/files/folder?${new URLSearchParams({ ...place(), ...query } as Record<string, string>)}`);
+    await browser(`/files/folder?${new URLSearchParams({ ...place(), ...query } as Record<string, string>).toString()}`);
   const listed = async (query: object): Promise<Folder> => (await folder(query)).body as Folder;
 
   test("lists folders first, then by name, and what links lead to", async () => {
