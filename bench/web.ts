@@ -108,7 +108,7 @@ async function echoesOf(way: WebWay, { sockets, messages }: WebOptions["echoes"]
     const socket = new WebSocket(`wss://${way.echo}/`, { dispatcher, headers: { cookie: way.cookies.echo } });
     const opened = Promise.withResolvers<void>();
     socket.onopen = () => opened.resolve();
-    socket.onerror = () => opened.reject(new Error(`${way.echo} opened no WebSocket`));
+    socket.onerror = (event) => opened.reject(new Error(`${way.echo} opened no WebSocket`, { cause: event.error }));
     await opened.promise;
     return socket;
   };

@@ -22,7 +22,7 @@ test.for([
   ],
   [
     ["tsh", "proxy", ""],
-    ["ssh", "app", "db", "-h", "--help"],
+    ["ssh", "app", "db", "kube", "-h", "--help"],
   ],
   [
     ["tsh", "db", "e"],

@@ -14,7 +14,7 @@ export interface ArrivedSession {
 }
 
 /** Sessions of one connection at once; `tsh` opens another one for more. */
-export const mostSessions = 32;
+const mostSessions = 32;
 /** Time that a connection stays without a session, ms; `tsh` ends its own earlier. */
 const idleMs = 60_000;
 

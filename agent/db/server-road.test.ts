@@ -22,7 +22,7 @@ describe("TLS to a database's server", () => {
   });
 
   /** A server that wants a certificate of the `db_client` authority, and answers with the CN that it has seen. */
-  async function serve({ certificate, privateKey }: IssuedForDatabase): Promise<number> {
+  async function serve({ certificate, privateKey }: IssuedForDatabase, ecdhCurve = "auto"): Promise<number> {
     const options = {
       cert: certificate,
       key: privateKey,
@@ -30,6 +30,7 @@ describe("TLS to a database's server", () => {
       requestCert: true,
       rejectUnauthorized: true,
       ALPNProtocols: ["postgresql"],
+      ecdhCurve,
     };
     const server = createServer(options, (socket: TLSSocket) => {
       socket.on("error", () => {});
@@ -104,6 +105,21 @@ describe("TLS to a database's server", () => {
     const port = await serve(await foreign.issue("db", { names: ["127.0.0.1"] }));
     for (const mode of ["verify-full", "verify-ca"] as const)
       expect(await connect(database(port, { mode, caPem: [foreign.pem] }))).toContain("reader");
+  });
+
+  test.each([
+    ["P-256", "prime256v1", "first"],
+    ["X25519", "X25519", "first"],
+    ["X25519MLKEM768", "X25519MLKEM768", "second"],
+  ] as const)("a server of %s gets its share of the key (%s) with the %s hello", async (curve, name, hello) => {
+    const of = database(await serve(await db.issue("db", { names: ["127.0.0.1"] }), curve));
+    const road = serverRoad(of, { user: "reader", credentials, dial: async (address) => await dialServer(of, address, signal) }, signal);
+    const socket = await road.dial();
+    const secure = await road.secure(socket);
+    expect(secure.getEphemeralKeyInfo()).toMatchObject({ name });
+    // A hello has 400 bytes and more, the certificate and its signature 650.
+    expect(socket.bytesWritten).toSatisfy((bytes: number) => bytes < 1_500 === (hello === "first"));
+    secure.destroy();
   });
 
   test("each member of a replica set is verified under its own name, whatever the order", async () => {

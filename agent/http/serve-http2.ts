@@ -13,6 +13,9 @@ export const http2Preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "lat
 /** Serves a user's connection that speaks HTTP/2, until it ends. */
 export async function serveHttp2(socket: TLSSocket, handlers: HttpHandlers, limits: ConnectionLimits = usualLimits): Promise<void> {
   leaveHandshake(socket);
+  // Node's HTTP/2 writes past the stream: one of its own writes that is still under way would end the process (TLSWrap::DoWrite, !current_write_).
+  if (socket.writableLength > 0) await new Promise<void>((resolve) => void socket.write(Buffer.alloc(0), () => resolve()));
+  if (socket.destroyed) return;
   const http2 = performServerHandshake(socket, {
     maxSessionMemory: 16,
     settings: { maxConcurrentStreams: limits.maxExchanges, maxHeaderListSize: maxHead, enableConnectProtocol: false },

@@ -129,10 +129,12 @@ test("a list is shown as far as the roles allow, and never longer than it was", 
 test("an object whose name is in the body is created where the roles allow that name", async () => {
   const role = kubeRole("access", [{ kind: "pod", namespace: "a", name: "web-*", verbs: ["create"] }]);
   let got = "";
-  world.onRequest = async (incoming, response) => {
-    got = await textOf(incoming);
-    response.statusCode = 201;
-    response.end("{}");
+  world.onRequest = (incoming, response) => {
+    void textOf(incoming).then((text) => {
+      got = text;
+      response.statusCode = 201;
+      response.end("{}");
+    });
   };
   const create = async (name: string) => {
     const { tls } = await world.enter({ access: { roles: [role] } });
@@ -147,6 +149,23 @@ test("an object whose name is in the body is created where the roles allow that 
   expect((await create("web-1")).status).toBe(201);
   expect(got).toBe('{"metadata":{"name":"web-1"}}');
   expect((await create("db-1")).status).toBe(403);
+  expect(world.requests).toHaveLength(1);
+});
+
+test("a review of the own rights is answered by the roles where they refuse", async () => {
+  const role = kubeRole("access", [{ kind: "pod", namespace: "a", name: "*", verbs: ["get"] }]);
+  const review = async (verb: string) => {
+    const body = JSON.stringify({ kind: "SelfSubjectAccessReview", spec: { resourceAttributes: { namespace: "a", verb, resource: "pods" } } });
+    const { tls } = await world.enter({ access: { roles: [role] } }, service);
+    const headers = { "Content-Type": "application/json", "Content-Length": body.length };
+    return await ask(tls, { method: "POST", path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body, headers });
+  };
+  const service = await world.service({ access: { roles: [role] } });
+  await service.cluster.kinds.read("v1");
+  const refused = await review("delete");
+  expect([refused.status, JSON.parse(refused.body)]).toMatchObject([201, { kind: "SelfSubjectAccessReview", status: { allowed: false } }]);
+  expect(world.requests).toEqual([]);
+  await review("get");
   expect(world.requests).toHaveLength(1);
 });
 

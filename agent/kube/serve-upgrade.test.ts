@@ -197,16 +197,21 @@ test("exec through GET needs the right to exec, not to get", async () => {
   expect(seen.bytes.toString()).toMatch(/^HTTP\/1\.1 403 /);
 });
 
-test("a terminal that has to be recorded and cannot be does not begin", async () => {
+test.each(["SPDY", "a WebSocket"])("a terminal over %s that has to be recorded and cannot be does not begin", async (protocol) => {
   const service = await world.service({ access: { sessionRecording: "node-sync" } });
   const full = new PlatformError("unavailable", "no space left on the disk");
   const deps = { ...service.deps, recordings: { ...service.recordings, begin: async () => await Promise.reject(full) } };
+  const upgraded = nextUpgrade(spdyHead);
   const { tls, seen, events } = await enter({}, { ...service, deps });
-  tls.write(spdyRequest(`${pod}/exec?command=sh&tty=true`));
+  const path = `${pod}/exec?command=sh&tty=true`;
+  tls.write(protocol === "SPDY" ? spdyRequest(path) : socketRequest(path, "v5.channel.k8s.io"));
   await seen.ended;
   expect(seen.bytes.toString()).toContain("no space left");
-  expect(world.requests.filter(({ url }) => url.includes("/exec"))).toEqual([]);
+  expect(seen.bytes.toString()).not.toContain("101");
   expect(events.map(({ event }) => event)).not.toContain("session.start");
+  // Over SPDY a program starts with the client's streams, which come later.
+  if (protocol === "SPDY") expect((await upgraded).seen.bytes.length).toBe(0);
+  else expect(world.requests.filter(({ url }) => url.includes("/exec"))).toEqual([]);
 });
 
 test("a stream that is not what it says ends for both", async () => {

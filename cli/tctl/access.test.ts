@@ -7,6 +7,7 @@ test.for([
   ["host/web-1", { kind: "ssh", name: "web-1" }],
   ["app/grafana", { kind: "app", name: "grafana" }],
   ["db/orders", { kind: "db", name: "orders" }],
+  ["kube/prod", { kind: "kube", name: "prod" }],
 ] as const)("%s is %j", ([text, target]) => {
   expect(parseTarget(text)).toEqual(target);
 });

@@ -1,3 +1,5 @@
+import type { ServedAsk } from "../../core/access/ask.ts";
+import { parseObject } from "../../core/access/kube/parse-object.ts";
 import { askWhy } from "../../core/api/explain-access.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { type ServiceKind, serviceNames } from "../../core/kinds/service-kinds.ts";
@@ -13,7 +15,9 @@ const spellings: Readonly<Record<string, ServiceKind>> = { node: "ssh", host: "s
 export async function explainAccess(call: Call): Promise<Result> {
   const { args, options } = call;
   const [user = "", target = ""] = args;
-  const question = { user, ...parseTarget(target), login: options.text("login"), dbUser: options.text("dbUser"), dbName: options.text("dbName") };
+  const place = parseTarget(target);
+  const names = { login: options.text("login"), dbUser: options.text("dbUser"), dbName: options.text("dbName") };
+  const question = { user, ...place, ...names, request: requestOf(call, place.kind) };
   return await withAdmin(call, async ({ client }) => {
     const found = await askWhy(client, { ...question, now: new Date() });
     const table = renderTable(
@@ -24,6 +28,19 @@ export async function explainAccess(call: Call): Promise<Result> {
   });
 }
 
+/** What is done at a Kubernetes cluster, by the command's options; undefined: nothing in particular. Throws `invalid`. */
+function requestOf({ options }: Call, kind: ServiceKind): ServedAsk["request"] {
+  const [verb, objects] = [options.text("verb"), options.text("kind")];
+  if (verb === undefined && objects === undefined) return undefined;
+  if (kind !== "kube" || verb === undefined || objects === undefined) {
+    throw new PlatformError("invalid", "--verb and --kind go together, for kube/<name>", {
+      hint: "such as --verb=get --kind=pod --namespace=a --name=web-1",
+    });
+  }
+  const wanted = { user: options.text("as"), groups: options.list("asGroup") };
+  return { ask: parseObject({ verb, kind: objects, namespace: options.text("namespace"), name: options.text("name") }), wanted };
+}
+
 /** `web-1` is a host; others are written with their kind. Throws `invalid`. */
 export function parseTarget(text: string): { readonly kind: ServiceKind; readonly name: string } {
   const slash = text.indexOf("/");
@@ -32,6 +49,6 @@ export function parseTarget(text: string): { readonly kind: ServiceKind; readonl
   const kind = serviceNames.find((one) => one === word) ?? (Object.hasOwn(spellings, word) ? spellings[word] : undefined);
   if (kind !== undefined && name !== "") return { kind, name };
   throw new PlatformError("invalid", `${JSON.stringify(text.slice(0, 128))} is not a resource that users reach`, {
-    hint: "write the name of a host, app/<name> or db/<name>",
+    hint: "write the name of a host, app/<name>, db/<name> or kube/<name>",
   });
 }

@@ -87,8 +87,16 @@ export async function createResources(call: Call): Promise<Result> {
   return await withAdmin(call, async (admin) => {
     const done: { kind: string; name: string; action: string }[] = [];
     for (const manifest of manifests) done.push(await put(admin, manifest, { overwrite, earlier: done.length }));
-    return { data: done, text: done.map(confirmation).join("\n") };
+    return { data: done, text: done.map(confirmation).join("\n"), notes: manifests.flatMap(({ document }) => mastersNotes(document)) };
   });
+}
+
+/** Warns of a role that lends the group that no rule of a Kubernetes cluster binds. */
+function mastersNotes(document: Manifest["document"]): readonly string[] {
+  if (document.kind !== "role" || document.spec.allow?.kubernetes_groups?.includes("system:masters") !== true) return [];
+  return [
+    `Role ${document.metadata.name} lends the group system:masters, which no rule of a Kubernetes cluster binds: only the role's own kubernetes_resources limit its holders.`,
+  ];
 }
 
 function confirmation({ kind, name, action }: { readonly kind: string; readonly name: string; readonly action: string }): string {

@@ -10,7 +10,14 @@ import { type Admin, withAdmin } from "./connect.ts";
 import { getDocument, listDocuments } from "./documents.ts";
 
 /** Traits that have options of their own, by option. */
-const traitOptions = { logins: "logins", dbUsers: "db_users", dbNames: "db_names", dbRoles: "db_roles" } as const;
+const traitOptions = {
+  logins: "logins",
+  dbUsers: "db_users",
+  dbNames: "db_names",
+  dbRoles: "db_roles",
+  kubernetesUsers: "kubernetes_users",
+  kubernetesGroups: "kubernetes_groups",
+} as const;
 
 /** The traits that the options name; `optionOf` makes the command's own option of one. */
 function statedTraits({ options }: Call, optionOf: (option: keyof typeof traitOptions) => string): Readonly<Record<string, readonly string[]>> {

@@ -3,7 +3,8 @@ import { ruleResources } from "../resources/resource-specs.ts";
 import type { Role } from "../resources/role.ts";
 import type { User } from "../resources/user.ts";
 import { isServed, type ServedAsk, type SshAsk } from "./ask.ts";
-import { refusalBy, traitsOf } from "./explain-access.ts";
+import { decisionBy, refusalBy, traitsOf } from "./explain-access.ts";
+import { abilityTexts } from "./kube/ability-texts.ts";
 import { expandNames } from "./names.ts";
 import { allowedVerbs } from "./resource-rule.ts";
 
@@ -13,7 +14,7 @@ export interface AccessChange {
   readonly kind: ServiceKind | "rule";
   readonly name: string;
   readonly change: "gained" | "lost";
-  /** Logins, database users or verbs; `*` is any. Empty for an application, which has no names. */
+  /** Logins, database users or verbs; `*` is any. What may be done at a Kubernetes cluster. Empty for an application, which has no names. */
   readonly as: readonly string[];
 }
 
@@ -27,8 +28,9 @@ export interface CompareFacts {
   readonly now: Date;
 }
 
-/** Names at a resource that are compared; there may be more. */
+/** Names at a resource that are compared, and rules at a Kubernetes cluster; there may be more. */
 const maxNames = 10;
+const maxRules = 50;
 
 /**
  * What a user could do with other roles and cannot do now, and the other way round, locks aside: each is a decision of `authorize`, for the names that the roles
@@ -40,9 +42,25 @@ export function compareAccess(facts: CompareFacts): readonly AccessChange[] {
 
 function placeChanges(facts: CompareFacts, place: SshAsk | ServedAsk): readonly AccessChange[] {
   const name = isServed(place) ? place.served.name : place.node.name;
+  if (place.kind === "kube") return changesOf({ kind: place.kind, name }, kubeAbilities(facts, place));
   const asks = namedAsks(facts, place);
   const [had, has] = [facts.before, facts.after].map((roles) => asks.filter(({ ask }) => isAllowed(facts, roles, ask)));
   return changesOf({ kind: place.kind, name }, { had: had?.map(({ as }) => as) ?? [], has: has?.map(({ as }) => as) ?? [] });
+}
+
+/** What roles lend at a Kubernetes cluster. What one set of roles denies and the other does not counts as an ability of the other. */
+function kubeAbilities(facts: CompareFacts, place: ServedAsk): { readonly had: readonly string[]; readonly has: readonly string[] } {
+  const [before, after] = [facts.before, facts.after].map((roles) => {
+    const held = roles.map(({ metadata }) => metadata.name);
+    const decision = decisionBy({ user: facts.user, ask: place, locks: [], now: facts.now }, roles, held);
+    return abilityTexts("grant" in decision && decision.grant.kube !== undefined ? decision.grant.kube : { loans: [], denied: [] });
+  });
+  const isUsed = (texts: typeof before): boolean => (texts?.lent.length ?? 0) > 0;
+  const denied = (texts: typeof before): readonly string[] => (isUsed(before) && isUsed(after) ? (texts?.denied ?? []) : []);
+  return {
+    had: [...(before?.lent ?? []), ...denied(after)].slice(0, maxRules),
+    has: [...(after?.lent ?? []), ...denied(before)].slice(0, maxRules),
+  };
 }
 
 interface NamedAsk {

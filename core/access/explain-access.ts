@@ -5,7 +5,7 @@ import { type Lock, removedUserId } from "../resources/lock.ts";
 import type { Role } from "../resources/role.ts";
 import type { Traits, User } from "../resources/user.ts";
 import { isServed, type ServedAsk, type SshAsk } from "./ask.ts";
-import { authorize } from "./authorize.ts";
+import { authorize, type Grant } from "./authorize.ts";
 import { askText } from "./kube/decide-kube.ts";
 
 /** What one role says about an access. */
@@ -89,11 +89,20 @@ export function refusalBy(
   roles: readonly Role[],
   held: readonly string[] = user.spec.roles,
 ): string | undefined {
+  const decision = decisionBy({ user, ask, locks, now }, roles, held);
+  return "refusal" in decision ? decision.refusal : undefined;
+}
+
+/** As `refusalBy`, with what is granted. Pure. */
+export function decisionBy(
+  { user, ask, locks, now }: Omit<ExplainFacts, "roles">,
+  roles: readonly Role[],
+  held: readonly string[] = user.spec.roles,
+): { readonly grant: Grant } | { readonly refusal: string } {
   try {
-    authorize({ identity: identityOf(user, held, now), roles, ask, locks, clientIp: anywhere, now });
-    return undefined;
+    return { grant: authorize({ identity: identityOf(user, held, now), roles, ask, locks, clientIp: anywhere, now }) };
   } catch (thrown) {
-    if (thrown instanceof PlatformError && thrown.code === "denied") return thrown.message.replace(/^access denied: /, "");
+    if (thrown instanceof PlatformError && thrown.code === "denied") return { refusal: thrown.message.replace(/^access denied: /, "") };
     throw thrown;
   }
 }

@@ -20,6 +20,8 @@ export interface AccessQuestion {
   readonly login?: string | undefined;
   readonly dbUser?: string | undefined;
   readonly dbName?: string | undefined;
+  /** At a Kubernetes cluster: what is done there, and as whom. */
+  readonly request?: ServedAsk["request"] | undefined;
   readonly now: Date;
 }
 
@@ -65,13 +67,17 @@ async function hostAsks(client: Client, { name, login }: AccessQuestion): Promis
 /** One for each host that offers it: a lock may be of a host. */
 async function servedAsks(
   client: Client,
-  { kind, name, dbUser, dbName }: AccessQuestion & { readonly kind: ServedKind },
+  { kind, name, dbUser, dbName, request }: AccessQuestion & { readonly kind: ServedKind },
 ): Promise<readonly ServedAsk[]> {
   const { resources } = await client.listOffered({ kind, query: `name == ${JSON.stringify(name)}` });
   const names = { ...(dbUser !== undefined && { user: dbUser }), ...(dbName !== undefined && { name: dbName }) };
   return resources.flatMap(({ labels, details, hosts }) => {
     const served = { name, labels };
     const makesAccounts = details.admin_user !== undefined;
-    return hosts.map(({ id }): ServedAsk => (kind === "db" ? { kind, served, names, serverId: id, makesAccounts } : { kind, served, serverId: id }));
+    return hosts.map(({ id }): ServedAsk => {
+      const ask = { kind, served, serverId: id };
+      if (kind === "kube") return { ...ask, ...(request !== undefined && { request }) };
+      return kind === "db" ? { ...ask, names, makesAccounts } : ask;
+    });
   });
 }

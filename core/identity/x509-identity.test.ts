@@ -261,7 +261,7 @@ test("hostile JSON in the extension gives an identity or an error", () => {
   );
 });
 
-test("a certificate of a proxy for its user: accepted where relaying is expected, for one account or application, until the user's own certificate ends", async () => {
+test("a certificate of a proxy for its user: accepted where relaying is expected, for one account, application or Kubernetes cluster, until the user's own certificate ends", async () => {
   const until = new Date(Math.floor(Date.now() / 1000) * 1000 + 7_200_000);
   const relayed = { by: host.id, until: until.toISOString() };
   const certified = async (route: UserIdentity["route"], mayBeRelayed?: boolean) => {
@@ -277,7 +277,9 @@ test("a certificate of a proxy for its user: accepted where relaying is expected
   const route = { kind: "db", name: "orders", account: "reader" };
   expect(await certified(route, true)).toMatchObject({ name: "alice", route, relayed, validBefore: until });
   const toApp = { kind: "app", name: "wiki" };
-  expect(await certified(toApp, true)).toMatchObject({ name: "alice", route: toApp, relayed, validBefore: until });
+  for (const one of [toApp, { kind: "kube", name: "prod" }]) {
+    expect(await certified(one, true)).toMatchObject({ name: "alice", route: one, relayed, validBefore: until });
+  }
   const refused: Parameters<typeof certified>[] = [[route], [route, false], [{ kind: "db", name: "orders" }, true], [undefined, true], [toApp]];
   for (const attempt of refused) {
     await expect(certified(...attempt)).rejects.toMatchObject({ code: "unauthenticated", message: expect.stringContaining("of a proxy") });

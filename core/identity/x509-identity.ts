@@ -182,9 +182,9 @@ function issuedIdentity(certificate: Buffer, authorities: readonly string[], ref
   return found;
 }
 
-/** Whether a proxy may speak for a user by this route: to one application, or as one account of a database. */
+/** Whether a proxy may speak for a user by this route: to one application or Kubernetes cluster, or as one account of a database. */
 function isForOne(route: Route | undefined): boolean {
-  return route?.kind === "app" || route?.account !== undefined;
+  return route?.kind === "app" || route?.kind === "kube" || route?.account !== undefined;
 }
 
 /** Undefined for bytes that are not a certificate: some come in a request, where TLS has not read them before. */

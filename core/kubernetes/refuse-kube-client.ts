@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import { performServerHandshake } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { errorText, type PlatformError } from "../errors/platform-error.ts";
+import { leaveHandshake } from "../node-internals/leave-handshake.ts";
 import { kubeStatusBody, kubeStatusCode } from "./status.ts";
 
 /** Time that a refused client has for its request and for reading the answer, ms. */
@@ -17,7 +18,8 @@ const maxStreams = 32;
 export async function refuseKubeClient(tls: TLSSocket, error: PlatformError, signal: AbortSignal): Promise<void> {
   if (tls.destroyed) return;
   const code = kubeStatusCode(error.code);
-  const body = kubeStatusBody(code, error.code === "internal" ? "the proxy failed" : errorText(error));
+  const hint = error.hint === undefined ? "" : `\n${error.hint}`;
+  const body = kubeStatusBody(code, error.code === "internal" ? "the proxy failed" : `${errorText(error)}${hint}`);
   const closed = once(tls, "close").catch(() => {});
   const limit = AbortSignal.any([signal, AbortSignal.timeout(refusalMs)]);
   const end = (): void => void tls.destroy();
@@ -46,6 +48,7 @@ function answerHttp1(tls: TLSSocket, code: number, body: string): void {
 }
 
 function answerHttp2(tls: TLSSocket, code: number, body: string): void {
+  leaveHandshake(tls);
   const session = performServerHandshake(tls, { settings: { maxConcurrentStreams: maxStreams } });
   session.on("error", () => void tls.destroy());
   session.on("stream", (stream) => {

@@ -34,6 +34,7 @@ export async function basePackages(arch: BuildArch, folder: string): Promise<rea
 /** Name, version and SHA-256 of each package: what an image's label says that it is made of. */
 export async function describePackages(debs: readonly string[]): Promise<string> {
   const lines = debs.map(async (deb) => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: dpkg-deb's own
     const [name, version] = (await run("dpkg-deb", ["--show", "--showformat=${Package} ${Version}", deb])).split(" ");
     const hash = createHash("sha256").update(await readFile(deb));
     return `${name}=${version}@sha256:${hash.digest("hex")}`;

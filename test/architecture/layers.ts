@@ -19,7 +19,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   "core/sftp": ["core/errors", "core/bytes"],
   "core/sftp-client": ["core/errors", "core/bytes", "core/sftp"],
   "core/databases": ["core/errors", "core/bytes"],
-  "core/kubernetes": ["core/errors", "core/transport/dial", "core/transport/host-port.ts"],
+  "core/kubernetes": ["core/errors", "core/node-internals", "core/transport/dial", "core/transport/host-port.ts"],
   "core/recording": ["core/errors"],
   "core/processes": [],
   "core/recording-spool": [...nouns, "core/recording", "core/processes", "core/transport"],

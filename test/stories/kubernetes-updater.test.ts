@@ -1,6 +1,8 @@
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { httpsGet } from "../../core/transport/dial/https-get.ts";
 import { parseHostPort } from "../../core/transport/host-port.ts";
@@ -63,6 +65,8 @@ describe.skipIf(!isHere)(`the Kubernetes updater${skip}`, () => {
     await release.annotate({ "debug.platform.dev/trigger-event": "2" });
     const seen = await release.reaches("upgraded");
     expect(seen).toMatchObject({ image: imageOf("1.1.0"), isSettled: true, generation: 2 });
+    // The Event comes after the annotation.
+    await until("the Event of the end", async () => (await release.events()).some((text) => text.startsWith("Upgraded")));
     expect(await release.events()).toEqual([
       expect.stringMatching(/^OutsideWindow: No maintenance triggered, not updating: 1\.1\.0 waits/),
       expect.stringMatching(/^RollingOut: a newer version, 1\.1\.0, and the maintenance window is open$/),
@@ -122,31 +126,34 @@ describe.skipIf(!isHere)(`the Kubernetes updater${skip}`, () => {
     expect(await release.events()).toContainEqual(expect.stringMatching(/^PackageMissing: 1\.9\.9 is not installed: .* does not exist in registry/));
   });
 
-  test.for(["crash", "missing"] as const)(
-    "rolls back a version whose image is of the kind %s, without help and with one pod down at most",
-    async (kind) => {
-      const release = await install();
-      await release.share();
-      site.answers.version = `v1.3.0-${kind}.1`;
-      // A pull may fail for two minutes: they are over at once by the controller's clock.
-      const clock = { wall: () => new Date(Date.now() + (kind === "missing" ? 130_000 : 0)), steady: () => performance.now() };
-      let lowest = 3;
-      const stop = new AbortController();
-      const watching = (async () => {
-        while (!stop.signal.aborted) lowest = Math.min(lowest, (await release.see()).ready);
-      })();
-      await using _updater = await release.start([], { clock });
-      const seen = await release.reaches("known_bad", 120_000);
-      stop.abort();
-      await watching;
-      expect(seen).toMatchObject({ image: `${registry.host}/p:1.0.0`, generation: 3, isSettled: true });
-      expect(lowest).toBe(2);
-      expect((await release.events()).map((text) => text.split(":")[0])).toEqual(["KnownBad", "RolledBack", "RollingOut", "RollingOut"]);
-      site.answers.version = "v1.1.0";
-      await release.annotate({ "debug.platform.dev/trigger-event": "1" });
-      expect((await release.reaches("upgraded")).image).toEqual(imageOf("1.1.0"));
-    },
-  );
+  test.for([
+    ["crash", "Parallel"],
+    ["crash", "OrderedReady"],
+    ["missing", "OrderedReady"],
+  ] as const)("rolls back a version whose image is of the kind %s (%s), without help and with one pod down at most", async ([kind, policy]) => {
+    const release = await install(3, policy);
+    await release.share();
+    site.answers.version = `v1.3.0-${kind}.1`;
+    // A pull may fail for two minutes: they are over at once by the controller's clock.
+    const clock = { wall: () => new Date(Date.now() + (kind === "missing" ? 130_000 : 0)), steady: () => performance.now() };
+    let lowest = 3;
+    const stop = new AbortController();
+    const watching = (async () => {
+      while (!stop.signal.aborted) lowest = Math.min(lowest, (await release.see()).ready);
+    })();
+    await using _updater = await release.start([], { clock });
+    const seen = await release.reaches("rolled_back", 120_000);
+    stop.abort();
+    await watching;
+    expect(seen).toMatchObject({ image: `${registry.host}/p:1.0.0`, generation: 3, isSettled: true });
+    expect(lowest).toBe(2);
+    expect((await release.events()).map((text) => text.split(":")[0])).toEqual(["RolledBack", "RollingOut", "RollingOut"]);
+    await release.annotate({ "debug.platform.dev/trigger-event": "0" });
+    expect((await release.reaches("known_bad")).generation).toBe(3);
+    site.answers.version = "v1.1.0";
+    await release.annotate({ "debug.platform.dev/trigger-event": "1" });
+    expect((await release.reaches("upgraded")).image).toEqual(imageOf("1.1.0"));
+  });
 
   test("heals pods that keep failing by a newer version, outside of the window, and deletes the broken pod that blocks it", async () => {
     const release = await install(1, "OrderedReady");
@@ -216,5 +223,46 @@ describe.skipIf(!isHere)(`the Kubernetes updater${skip}`, () => {
     Object.assign(site.answers, { version: "v1.1.0", isSigning: false });
     await release.annotate({ "debug.platform.dev/trigger-event": "3" });
     expect((await release.reaches("not_signed")).generation).toBe(3);
+  });
+
+  test("a controller that is killed fifty times at any point, and two at once after it: each version is one change of the image", {
+    timeout: 300_000,
+  }, async () => {
+    const release = await install(2);
+    await release.share();
+    const account = await release.account();
+    for (const [turn, version] of ["1.1.0", "1.2.0"].entries()) {
+      site.answers.version = `v${version}`;
+      for (let round = 0; round < 25; round += 1) {
+        // A lease that nobody released runs out after fifteen seconds: it is taken away, so that each round gets somewhere.
+        await release.forgetLease();
+        const child = await release.spawn(account);
+        await once(child.stderr ?? process.stderr, "data");
+        // Any moment of an update is meant: the rounds share them out.
+        await sleep((round * 97) % 700);
+        child.kill("SIGKILL");
+        await once(child, "close");
+      }
+      await release.forgetLease();
+      await using _one = await release.start();
+      await using _other = await release.start();
+      const seen = await until(`${version} has been rolled out`, async () => {
+        const now = await release.see();
+        const isDone = now.isSettled && (now.reason === "upgraded" || now.reason === "up_to_date");
+        return isDone && now.image.includes(`:${version}@`) ? now : undefined;
+      });
+      expect(seen).toMatchObject({ generation: turn + 2, image: imageOf(version) });
+    }
+  });
+
+  test("uses every right of its Role, and asks for no other", async () => {
+    if (world instanceof NotHere) return;
+    const events = await world.auditEvents(({ user }) => user.username.endsWith(":agent-updater"));
+    const used = new Set(events.map(({ verb, objectRef }) => `${objectRef?.resource} ${verb}`));
+    const { stdout } = await world.kubectl("1.20", ["get", "role", "agent-updater", "-o", "json", "--namespace", (await install(1)).namespace]);
+    const { rules } = JSON.parse(stdout) as { rules: { resources: string[]; verbs: string[] }[] };
+    const granted = new Set(rules.flatMap(({ resources, verbs }) => resources.flatMap((resource) => verbs.map((verb) => `${resource} ${verb}`))));
+    expect([...used].toSorted()).toEqual([...granted].toSorted());
+    expect(events.filter(({ responseStatus }) => responseStatus?.code === 403)).toEqual([]);
   });
 });

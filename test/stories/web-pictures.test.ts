@@ -15,6 +15,8 @@ import { smallPng } from "../world/small-png.ts";
 
 /** Where the pictures go; left out: none are made. */
 const pictures = process.env.UI_PICTURES;
+/** Names of the only scenes that are opened; left out: all are. */
+const only = process.env.UI_ONLY?.split(",");
 
 const login = userInfo().username;
 type Look = readonly [colorScheme: "light" | "dark", width: 1280 | 320];
@@ -88,7 +90,7 @@ describe.skipIf(pictures === undefined || !hasProgram("chromium"))("pictures of 
   /** Opens a scene in each of its looks, makes the pictures, and returns what axe finds there. */
   async function faultsOf(of: Page, at: string, { name, path, looks = desk, act }: Scene): Promise<readonly object[]> {
     const found: object[] = [];
-    for (const [colorScheme, width] of looks) {
+    for (const [colorScheme, width] of only === undefined || only.includes(name) ? looks : []) {
       await of.emulateMedia({ colorScheme });
       await of.setViewportSize({ width, height: width === 320 ? 640 : 800 });
       await of.goto(`${at}${path}`);
@@ -119,6 +121,7 @@ describe.skipIf(pictures === undefined || !hasProgram("chromium"))("pictures of 
     { name: "databases", path: "/web/databases", looks: everywhere },
     { name: "database", path: "/web/databases", act: button("orders") },
     { name: "terminal", path: `/web/terminal?node=${host.agent.id}&login=${login}`, looks: [...desk, ["dark", 320]], act: shell },
+    { name: "files", path: `/web/terminal?node=${host.agent.id}&login=${login}`, looks: everywhere, act: files },
     { name: "sessions", path: "/web/sessions", looks: everywhere },
     { name: "session", path: "/web/sessions", act: button("root@web-1.fra") },
     { name: "recordings", path: "/web/recordings", looks: everywhere },
@@ -156,6 +159,15 @@ describe.skipIf(pictures === undefined || !hasProgram("chromium"))("pictures of 
     await of.keyboard.type("ls -l /usr | tail -n 8; uname -sm");
     await of.keyboard.press("Enter");
     await expect.poll(async () => (await rows.textContent()) ?? "", { timeout: 30_000 }).toContain("Linux x86");
+  }
+
+  async function files(of: Page): Promise<void> {
+    await of.getByRole("heading", { level: 1, name: `${login}@shell-1.ber` }).waitFor();
+    await button("Files…")(of);
+    const dialog = of.getByRole("dialog");
+    await dialog.getByLabel("Folder, or a file to fetch").fill("/etc");
+    await dialog.getByLabel("Folder, or a file to fetch").press("Enter");
+    await dialog.getByRole("button", { name: "hostname", exact: true }).waitFor();
   }
 
   async function played(of: Page): Promise<void> {

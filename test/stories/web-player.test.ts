@@ -1,23 +1,22 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
-import axe from "axe-core";
-import type { BrowserContext, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { encodeCastEvent, encodeCastHeader } from "../../core/recording/cast.ts";
 import { encodeBegin, encodeStatementsHeader } from "../../core/recording/statements.ts";
 import { RecordingFile } from "../../core/recording-spool/recording-file.ts";
-import { enrolUser, type TestUser } from "../inside/enrol-user.ts";
+import { enrolUser } from "../inside/enrol-user.ts";
 import { memberFile } from "../inside/member-file.ts";
 import { startTestCluster, type TestCluster } from "../inside/open-cluster.ts";
 import { recordSession } from "../inside/record-session.ts";
 import { type SshHost, startSshHost } from "../inside/ssh-host.ts";
 import { openBrowser } from "../inside/web-browser.ts";
 import { openWebTerminal, type WebTerminal } from "../inside/web-terminal.ts";
-import { type Chromium, openChromium } from "../world/chromium.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { codeAt } from "../world/one-time-code.ts";
 import { long } from "../world/rounds.ts";
+import { faultsOf, openUiPage, type UiPage } from "../world/ui-page.ts";
 
 const mib = 1024 * 1024;
 const login = userInfo().username;
@@ -59,12 +58,9 @@ function logLine(number: number): string {
 describe.skipIf(!hasProgram("chromium"))("the player in Chromium", () => {
   let cluster: TestCluster;
   let host: SshHost;
-  let chromium: Chromium;
-  let eve: TestUser;
-  let context: BrowserContext;
+  let ui: UiPage;
   let page: Page;
   let site: string;
-  const troubles: string[] = [];
 
   beforeAll(async () => {
     cluster = await startTestCluster();
@@ -73,24 +69,16 @@ describe.skipIf(!hasProgram("chromium"))("the player in Chromium", () => {
     });
     host = await startSshHost(cluster, "web-1");
     const wish = { name: "eve", roles: ["auditor", "shells"], logins: [login] };
-    eve = await enrolUser({ admin: cluster.admin, client: cluster.admin }, wish, new Date());
+    const { password, otpauthUri } = await enrolUser({ admin: cluster.admin, client: cluster.admin }, wish, new Date());
     site = `https://localhost:${cluster.proxy.addresses.web.port}`;
-    chromium = await openChromium();
-    context = await chromium.browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 900 } });
-    page = await context.newPage();
-    page.on("pageerror", (error) => troubles.push(String(error)));
-    page.on("console", (message) => {
-      if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) troubles.push(message.text());
-    });
-    await page.goto(`${site}/web/recordings`);
-    await page.getByLabel("User").fill("eve");
-    await page.getByLabel("Password").fill(eve.password);
-    await page.getByLabel("Code").fill(codeAt(eve.otpauthUri, new Date(Date.now() + 30_000)));
-    await page.keyboard.press("Enter");
-    await page.getByRole("heading", { level: 1, name: "Recordings" }).waitFor();
+    ui = await openUiPage();
+    ({ page } = ui);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    const code = codeAt(otpauthUri, new Date(Date.now() + 30_000));
+    await ui.logIn(`${site}/web/recordings`, { user: "eve", password, code }, "Recordings");
   });
   afterAll(async () => {
-    await chromium[Symbol.asyncDispose]();
+    await ui[Symbol.asyncDispose]();
     await host[Symbol.asyncDispose]();
     await cluster[Symbol.asyncDispose]();
   });
@@ -99,15 +87,11 @@ describe.skipIf(!hasProgram("chromium"))("the player in Chromium", () => {
   const position = async (): Promise<string> => String(await page.getByRole("slider", { name: "Position" }).getAttribute("aria-valuetext"));
   /** Moves the slider to a moment. */
   const jump = async (seconds: number): Promise<void> => {
-    await page.getByRole("slider", { name: "Position" }).evaluate((element, value) => {
-      const slider = element as unknown as { value: string; dispatchEvent(event: Event): void };
-      slider.value = String(value);
-      slider.dispatchEvent(new Event("input", { bubbles: true }));
-    }, seconds);
+    await page.getByRole("slider", { name: "Position" }).fill(String(Math.round(seconds * 10) / 10));
   };
   /** Memory of the page after a collection, MiB: objects, and bytes outside of the heap. */
   async function pageMemory(): Promise<number> {
-    const session = await context.newCDPSession(page);
+    const session = await ui.context.newCDPSession(page);
     await session.send("HeapProfiler.collectGarbage");
     const { usedSize, backingStorageSize = 0 } = (await session.send("Runtime.getHeapUsage")) as { usedSize: number; backingStorageSize?: number };
     await session.detach();
@@ -116,13 +100,6 @@ describe.skipIf(!hasProgram("chromium"))("the player in Chromium", () => {
   async function picture(name: string): Promise<void> {
     const folder = process.env.UI_PICTURES;
     if (folder !== undefined) await page.screenshot({ path: join(folder, `player-${name}.png`), fullPage: true });
-  }
-  async function faults(): Promise<readonly string[]> {
-    await page.evaluate(axe.source);
-    return await page.evaluate<readonly string[]>(`(async () => {
-      const { violations } = await axe.run();
-      return violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ": " + html + " " + failureSummary));
-    })()`);
   }
 
   test("a recording of any length begins within a second, and goes anywhere within two, in bounded memory", async () => {
@@ -227,7 +204,7 @@ describe.skipIf(!hasProgram("chromium"))("the player in Chromium", () => {
       for (const width of [1280, 320]) {
         await page.emulateMedia({ colorScheme });
         await page.setViewportSize({ width, height: 900 });
-        expect({ colorScheme, width, faults: await faults() }).toEqual({ colorScheme, width, faults: [] });
+        expect({ colorScheme, width, faults: await faultsOf(page) }).toEqual({ colorScheme, width, faults: [] });
         expect(await page.evaluate("Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth)")).toBe(0);
         await picture(`player-${colorScheme}-${width}`);
       }
@@ -303,6 +280,6 @@ describe.skipIf(!hasProgram("chromium"))("the player in Chromium", () => {
   });
 
   test("no page has broken its policy, or failed", () => {
-    expect(troubles).toEqual([]);
+    expect(ui.troubles).toEqual([]);
   });
 });

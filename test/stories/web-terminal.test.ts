@@ -1,18 +1,17 @@
 import { createHash, randomBytes } from "node:crypto";
-import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
-import axe from "axe-core";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { enrolUser, type TestUser } from "../inside/enrol-user.ts";
 import { startTestCluster, type TestCluster } from "../inside/open-cluster.ts";
 import { type SshHost, startSshHost } from "../inside/ssh-host.ts";
-import { type Chromium, openChromium } from "../world/chromium.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { codeAt } from "../world/one-time-code.ts";
 import { rounds } from "../world/rounds.ts";
 import { type TerminalScreen, terminalScreen } from "../world/terminal-page.ts";
+import { faultsEverywhere, faultsOf, openUiPage, type UiPage } from "../world/ui-page.ts";
 
 const login = userInfo().username;
 
@@ -20,13 +19,11 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
   let cluster: TestCluster;
   let host: SshHost;
   let alice: TestUser;
-  let chromium: Chromium;
+  let ui: UiPage;
   let context: BrowserContext;
   let page: Page;
   let screen: TerminalScreen;
   let site: string;
-  /** Violations of the page's policy, and errors of its scripts. */
-  const troubles: string[] = [];
 
   beforeAll(async () => {
     cluster = await startTestCluster();
@@ -34,25 +31,16 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
     host = await startSshHost(cluster, "web-1");
     alice = await enrolUser({ admin: cluster.admin, client: cluster.admin }, { name: "alice", roles: ["shells"], logins: [login] }, new Date());
     site = `https://localhost:${cluster.proxy.addresses.web.port}`;
-    chromium = await openChromium();
-    context = await chromium.browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 800 } });
+    ui = await openUiPage();
+    ({ page, context } = ui);
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-    page = await context.newPage();
     screen = terminalScreen(page, context);
     page.on("dialog", (dialog) => void dialog.accept());
-    page.on("pageerror", (error) => troubles.push(String(error)));
-    page.on("console", (message) => {
-      if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) troubles.push(message.text());
-    });
-    await page.goto(`${site}/web/hosts`);
-    await page.getByLabel("User").fill("alice");
-    await page.getByLabel("Password").fill(alice.password);
-    await page.getByLabel("Code").fill(codeAt(alice.otpauthUri, new Date(Date.now() + 30_000)));
-    await page.keyboard.press("Enter");
-    await page.getByRole("heading", { level: 1, name: "Hosts" }).waitFor();
+    const { password, otpauthUri } = alice;
+    await ui.logIn(`${site}/web/hosts`, { user: "alice", password, code: codeAt(otpauthUri, new Date(Date.now() + 30_000)) }, "Hosts");
   });
   afterAll(async () => {
-    await chromium[Symbol.asyncDispose]();
+    await ui[Symbol.asyncDispose]();
     await host[Symbol.asyncDispose]();
     await cluster[Symbol.asyncDispose]();
   });
@@ -191,30 +179,49 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
       const cdp = await context.newCDPSession(page);
       const { targetInfo } = (await cdp.send("Target.getTargetInfo")) as { targetInfo: { browserContextId?: string } };
       const { browserContextId = "" } = targetInfo;
-      const all = await chromium.browser.newBrowserCDPSession();
+      const all = await ui.chromium.browser.newBrowserCDPSession();
       await all.send("Browser.setDownloadBehavior", { behavior: "allow", browserContextId, downloadPath: folder });
       await page.getByRole("button", { name: "Files…" }).click();
-      const send = async (buffer: Buffer): Promise<void> => {
-        await dialog.getByLabel("Send a file").setInputFiles({ name: "página.bin", mimeType: "application/octet-stream", buffer });
+      const send = async (buffer: Buffer, more: readonly string[] = []): Promise<void> => {
+        await dialog
+          .getByLabel("Send files to this folder")
+          .setInputFiles(["página.bin", ...more].map((name) => ({ name, mimeType: "application/octet-stream", buffer })));
         await dialog.getByRole("button", { name: "Send", exact: true }).click();
       };
       await send(first);
       await dialog.getByText(`${join(host.home, "página.bin")} is stored.`).waitFor();
       expect((await readFile(join(host.home, "página.bin"))).equals(first)).toBe(true);
-      await send(second);
+      await send(second, ["other.bin"]);
       await dialog.getByText("exists there already").waitFor();
       await dialog.getByRole("button", { name: "Replace" }).click();
-      await dialog.getByText("is stored.").waitFor();
+      for (const name of ["página.bin", "other.bin"]) await dialog.getByText(`${join(host.home, name)} is stored.`).waitFor();
+      expect((await readFile(join(host.home, "other.bin"))).equals(second)).toBe(true);
       expect((await readFile(join(host.home, "página.bin"))).equals(second)).toBe(true);
-      await dialog.getByLabel("Fetch the file").fill("gone.bin");
-      await dialog.getByRole("button", { name: "Fetch", exact: true }).click();
+      const path = dialog.getByLabel("Folder, or a file to fetch");
+      await path.fill("gone.bin");
+      await dialog.getByRole("button", { name: "Open", exact: true }).click();
       await dialog.getByRole("alert").getByText("No such file or directory").waitFor();
-      await dialog.getByLabel("Fetch the file").fill("página.bin");
-      await dialog.getByRole("button", { name: "Fetch", exact: true }).click();
+      await path.fill("página.bin");
+      await path.press("Enter");
       await dialog.getByText("The browser saves").waitFor();
       await expect.poll(async () => await readdir(folder), { timeout: 20_000 }).toEqual(["página.bin"]);
       expect((await readFile(join(folder, "página.bin"))).equals(second)).toBe(true);
       await writeFile(join(host.home, "página.bin"), "");
+      // A folder and a file whose names are not UTF-8, in the listing.
+      const strange = Buffer.concat([Buffer.from(join(host.home, "z")), Buffer.from([0xff, 0xfe])]);
+      await mkdir(strange);
+      await writeFile(Buffer.concat([strange, Buffer.from("/"), Buffer.from([0xff])]), second);
+      await path.fill("");
+      await path.press("Enter");
+      await dialog.getByRole("button", { name: "z\ufffd\ufffd/" }).click();
+      await dialog.getByRole("button", { name: "\ufffd", exact: true }).click();
+      await expect.poll(async () => (await readdir(folder)).length, { timeout: 20_000 }).toBe(2);
+      await send(first);
+      await dialog.getByText("is stored.").waitFor();
+      expect((await readFile(Buffer.concat([strange, Buffer.from("/página.bin")]))).equals(first)).toBe(true);
+      await dialog.getByRole("button", { name: "Up" }).click();
+      await dialog.getByRole("button", { name: "other.bin" }).waitFor();
+      expect(await faultsEverywhere(page)).toEqual([]);
     } finally {
       await dialog.getByRole("button", { name: "Close" }).click();
       await page.locator(".xterm").click();
@@ -235,12 +242,7 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
     await page.keyboard.press("Control+F6");
     await expect.poll(async () => await page.evaluate("document.activeElement?.textContent")).toBe("Back to the terminal");
     await page.getByLabel("Screen reader mode").check();
-    await page.evaluate(axe.source);
-    const faults = await page.evaluate<readonly string[]>(`(async () => {
-      const { violations } = await axe.run();
-      return violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ": " + html + " " + failureSummary));
-    })()`);
-    expect(faults).toEqual([]);
+    expect(await faultsOf(page)).toEqual([]);
     await page.getByLabel("Screen reader mode").uncheck();
     await page.getByRole("button", { name: "Back to the terminal" }).click();
     await expect.poll(async () => await page.evaluate("document.activeElement?.className")).toBe("xterm-helper-textarea");
@@ -269,6 +271,6 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
   });
 
   test("no page has broken its policy, or failed", () => {
-    expect(troubles).toEqual([]);
+    expect(ui.troubles).toEqual([]);
   });
 });

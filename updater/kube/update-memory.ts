@@ -100,12 +100,14 @@ function parseUndoing({ version, at, trigger }: JsonObject): Undoing | undefined
 }
 
 /** The memory without an update in progress. */
-export function settled({ update: _, ...rest }: UpdateMemory, more: Partial<UpdateMemory> = {}): UpdateMemory {
-  return { ...rest, ...more };
+export function settled(memory: UpdateMemory): UpdateMemory {
+  const { update: _, ...rest } = memory;
+  return rest;
 }
 
 /** The memory with one more reversal; the image before it does not count as ours any more. */
-export function withUndoing({ update: _update, good: _good, ...rest }: UpdateMemory, undoing: Undoing): UpdateMemory {
+export function withUndoing(memory: UpdateMemory, undoing: Undoing): UpdateMemory {
+  const { update: _update, good: _good, ...rest } = memory;
   return { ...rest, undone: [...rest.undone, undoing].slice(-maxUndone) };
 }
 

@@ -61,13 +61,7 @@ async function watchFrom(workload: Workload, seen: LastSeen, options: WatchOptio
     let events = 0;
     for await (const bytes of answer.body) {
       timer.refresh();
-      for (const line of lines.push(bytes)) {
-        const event = workloadOfEvent(line, container);
-        // 410 among others: the object is read again, and the watch begins there.
-        if (event.type === "ERROR") throw new PlatformError("unavailable", `the API server ended the watch: ${line.slice(0, 200)}`);
-        events += 1;
-        if (event.type !== "BOOKMARK") seen.see(event.workload);
-      }
+      events += seen.read(lines.push(bytes), container);
     }
     return events;
   } finally {
@@ -84,6 +78,16 @@ class LastSeen {
     this.#changed = changed;
   }
 
+  /** Lines of a watch; their number. Throws for an ERROR event, 410 among others: the object is read again, and the watch begins there. */
+  read(lines: readonly string[], container: string): number {
+    for (const line of lines) {
+      const event = workloadOfEvent(line, container);
+      if (event.type === "ERROR") throw new PlatformError("unavailable", `the API server ended the watch: ${line.slice(0, 200)}`);
+      if (event.type !== "BOOKMARK") this.see(event.workload);
+    }
+    return lines.length;
+  }
+
   see(workload: Workload | undefined): void {
     const mark = workload === undefined ? "gone" : markOf(workload);
     if (mark === this.#mark) return;
@@ -95,7 +99,8 @@ class LastSeen {
 const own = new Set<string>([memoryAnnotation, statusAnnotation, targetAnnotation]);
 
 /** Everything of the workload that the updater decides by, except its own notes. */
-function markOf({ resourceVersion: _, annotations, ...workload }: Workload): string {
+function markOf(found: Workload): string {
+  const { resourceVersion: _, annotations, ...workload } = found;
   const others = Object.entries(annotations).filter(([name]) => !own.has(name));
   return JSON.stringify([workload, others]);
 }

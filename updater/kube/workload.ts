@@ -1,4 +1,4 @@
-import { countOf, jsonOf, listOf, objectOf, textOf, textsOf } from "./json-value.ts";
+import { countOf, listOf, objectOf, textOf, textsOf } from "./json-value.ts";
 
 export type WorkloadKind = "StatefulSet" | "Deployment";
 
@@ -121,10 +121,4 @@ export function isRollingOut(workload: Workload): boolean {
 /** Whether every pod has the newest template and is ready. Pure. */
 export function isSettled(workload: Workload): boolean {
   return !isRollingOut(workload) && workload.ready >= workload.replicas;
-}
-
-/** The parsed annotation; undefined if it is missing or not JSON. */
-export function annotationJson({ annotations }: Pick<Workload, "annotations">, name: string): unknown {
-  const text = annotations[name];
-  return text === undefined ? undefined : jsonOf(text);
 }

@@ -115,7 +115,8 @@ function columnsOf(of: RecordListFacts["of"], show: (row: RecordRow) => void): r
         </button>
       ),
     },
-    { id: "time", title: "Time", by: ({ time }) => time, share: 1, cell: ({ time }) => lengthText(time * 1000) },
+    // On a telephone the text needs the room; the row's dialog has the time.
+    { id: "time", title: "Time", by: ({ time }) => time, share: 1, wide: true, cell: ({ time }) => lengthText(time * 1000) },
     {
       id: "answer",
       title: "Answer",

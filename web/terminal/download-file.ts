@@ -1,20 +1,14 @@
-import type { FileFacts } from "../../core/api/web/files.ts";
+import type { FileFacts, FileQuery } from "../../core/api/web/files.ts";
 import { call } from "../api/request.ts";
-
-interface HostFile {
-  readonly node: string;
-  readonly login: string;
-  readonly path: string;
-}
 
 /**
  * Has the browser save a file of a host, which it writes to its disk as it comes: it shows how far it is, and reports one that was cut as failed. What the host
  * refuses is thrown as CallError before that.
  */
-export async function downloadFile(file: HostFile): Promise<FileFacts> {
-  const query = { ...file };
-  const facts = await call<FileFacts>("/files", { query });
+export async function downloadFile(file: FileQuery): Promise<FileFacts> {
+  const facts = await call<FileFacts>("/files", { query: { ...file } });
   const link = document.createElement("a");
+  const query = Object.entries(file).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
   link.href = `/webapi/v1/files/content?${new URLSearchParams(query)}`;
   link.download = "";
   link.click();

@@ -4,10 +4,11 @@ type Change = Pick<RolePreview["changes"][number], "kind" | "name" | "as">;
 
 const nouns = { ssh: "host", app: "application", db: "database", kube: "Kubernetes cluster" } as const;
 
-/** What a user gains or loses: `host web-1 as root, ann`, `application wiki`, `list and read of role documents`. Pure. */
+/** What a user gains or loses: `host web-1 as root, ann`, `application wiki`, `Kubernetes cluster prod: get of pod a/* in group dev`, `list and read of role documents`. Pure. */
 export function changeText({ kind, name, as }: Change): string {
   if (kind === "rule") return `${joined(as)} of ${name} documents`;
   const place = `${nouns[kind]} ${name}`;
+  if (kind === "kube") return `${place}: ${joined(as)}`;
   return as.length === 0 ? place : `${place} as ${as.includes("*") ? "any user" : joined(as)}`;
 }
 

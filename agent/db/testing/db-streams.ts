@@ -119,8 +119,7 @@ export async function dbStreams(): Promise<DbStreams> {
     const established = (): void => {
       logins += 1;
     };
-    const life = { signal: new AbortController().signal, established, ...(within && { within }) };
-    const served = serveDb(far, asked, deps, life);
+    const served = serveDb(far, asked, deps, { signal: new AbortController().signal, established, ...(within && { within }) });
     served.catch(() => {});
     return { near, served, events: service.events, certified, logins: () => logins };
   }

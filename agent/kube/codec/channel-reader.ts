@@ -10,9 +10,6 @@ import { opcodes, WebSocketReader } from "./web-socket-reader.ts";
  * Servers look at the sub-protocol and never at the opcode, so this reader does the same.
  */
 
-/** Of the channel that closes others. */
-export const closeChannel = 255;
-
 export interface ChannelPiece {
   readonly channel: number;
   readonly bytes: Buffer;

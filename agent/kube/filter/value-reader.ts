@@ -62,17 +62,10 @@ export class ValueReader {
     const { length } = chunk;
     for (;;) {
       if (isString) {
-        let byte = at < length ? chunk[at] : quote;
-        while (byte !== quote && byte !== backslash) {
-          at += 1;
-          byte = at < length ? chunk[at] : quote;
-        }
-        if (at >= length) break;
-        at += byte === backslash ? 2 : 1;
-        if (byte === backslash) {
-          this.#isEscaped = at > length;
-          if (at >= length) break;
-          continue;
+        at = afterString(chunk, at);
+        if (at > length) {
+          this.#isEscaped = at === cutInEscape(length);
+          break;
         }
         isString = false;
         if (depth === 0) return this.#closed(at);
@@ -100,4 +93,20 @@ export class ValueReader {
     this.#isString = false;
     return end;
   }
+}
+
+/** Position after the quote that ends a string; past the chunk for a string that goes on, further if the chunk ends within an escape. */
+function afterString(chunk: Buffer, from: number): number {
+  const { length } = chunk;
+  let at = from;
+  for (; at < length; at += 1) {
+    const byte = chunk[at];
+    if (byte === quote) return at + 1;
+    if (byte === backslash) at += 1;
+  }
+  return at === length ? length + 1 : cutInEscape(length);
+}
+
+function cutInEscape(length: number): number {
+  return length + 2;
 }

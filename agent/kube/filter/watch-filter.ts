@@ -44,7 +44,7 @@ function isShown(event: Buffer, shows: Shows): boolean {
   const type = valueAt(event, 0, "type");
   const object = valueAt(event, 0, "object");
   if (type === undefined || object === undefined) throw malformed("has an event without a type or an object");
-  switch (textOf(event, type)) {
+  switch (textOf(event, type) ?? "") {
     case "BOOKMARK":
     case "ERROR":
       return true;

@@ -1,4 +1,5 @@
 import type { HeaderField } from "../../../core/resources/app-headers.ts";
+import type { WholeResponse } from "../../http/exchange.ts";
 import type { KubeIdentity } from "./sent-headers.ts";
 
 /** A request of a client, as the judge looks at it. */
@@ -43,6 +44,8 @@ export interface Judged {
   readonly filter?: { readonly many: "list" | "watch"; readonly shows: (namespace: string, name: string) => boolean } | undefined;
   /** For the client. */
   readonly warning?: string | undefined;
+  /** The agent's own answer, where the roles alone decide it. */
+  readonly answer?: WholeResponse | undefined;
   /** Decides again, as access is by now. Throws `denied`. */
   readonly again: () => void;
 }

@@ -1,13 +1,16 @@
 import type { ServedGrant } from "../../../core/access/authorize.ts";
 import { decideKube, type KubeVerdict } from "../../../core/access/kube/decide-kube.ts";
 import type { WantedSubjects } from "../../../core/access/kube/kube-ask.ts";
+import { stillHolds } from "../../../core/access/kube/still-holds.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import { fieldOf } from "../../http/exchange.ts";
+import { fieldOf, type WholeResponse } from "../../http/exchange.ts";
 import { readImpersonation } from "../judge/impersonation.ts";
 import { nameInBody, withBodyName } from "../judge/name-in-body.ts";
 import { type KubeRequest, readRequest } from "../judge/read-request.ts";
+import { reviewedAsk } from "../judge/review.ts";
 import type { OfferedCluster } from "../offered-cluster.ts";
 import type { AskedOfJudge, Judged, StreamTarget } from "./judged.ts";
+import { parsedReview, reviewResponse } from "./review-response.ts";
 import { unreachedError } from "./unreached-error.ts";
 
 /** Decides about the requests of one connection, under the roles of now. */
@@ -34,8 +37,24 @@ export class RequestJudge {
     const wanted = readImpersonation(asked.headers.flat());
     const request = await this.#named(await this.#read(asked), wanted, asked);
     const decide = (): KubeVerdict => decideKube(this.#grant.kube, request.ask, wanted);
-    return judgedOf(request, decide(), () => void judgedOf(request, decide(), () => {}));
+    const verdict = decide();
+    const judged = judgedOf(request, verdict, () => requireStill(verdict, decide()));
+    return { ...judged, answer: await this.#reviewed(request, wanted, asked) };
   };
+
+  /** A review of the own rights: what the roles refuse, the API server need not be asked. */
+  async #reviewed({ place, method }: KubeRequest, wanted: WantedSubjects, { body }: AskedOfJudge): Promise<WholeResponse | undefined> {
+    if (method !== "POST" || place?.group !== "authorization.k8s.io" || place.resource !== "selfsubjectaccessreviews") return undefined;
+    const review = parsedReview(await body());
+    const ask = reviewedAsk(review, this.#cluster.kinds.table);
+    if (ask === undefined) return undefined;
+    try {
+      decideKube(this.#grant.kube, ask, wanted);
+      return undefined;
+    } catch (thrown) {
+      return reviewResponse(review, toPlatformError(thrown).message);
+    }
+  }
 
   /** A kind that is not known may be a new one: the API server's list is read once more. */
   async #read({ method, target, isUpgrade }: AskedOfJudge): Promise<KubeRequest> {
@@ -63,6 +82,18 @@ export class RequestJudge {
       return withBodyName(request, nameInBody(await body(), fieldOf(headers, "content-type")));
     }
   }
+}
+
+/** Throws `denied` for a request that no longer may run as it does. Pure. */
+function requireStill(before: KubeVerdict, after: KubeVerdict): void {
+  if (stillHolds(before, after)) return;
+  throw new PlatformError(
+    "denied",
+    "access denied: the roles no longer lend the users or groups with which the request runs, or not for all of its objects",
+    {
+      hint: "send the request again",
+    },
+  );
 }
 
 /** Throws `denied` where a part of several objects would be deleted, which the API server cannot be asked for. Pure. */

@@ -33,6 +33,11 @@ export async function serveRequest(asked: ClientRequest, answer: ClientAnswer, s
       body: async () => await held.read(),
     });
     note.judged(judged);
+    if (judged.answer !== undefined) {
+      note.end(judged.answer.head.status);
+      sendWhole(answer, judged.answer);
+      return;
+    }
     stops.push(session.running.add({ judged, end: (why) => over.abort(why) }));
     const signal = AbortSignal.any([answer.gone, over.signal]);
     const response = await send(
@@ -120,7 +125,8 @@ interface Passing {
 /** The API server's response, as it comes, or what of it may be shown. */
 async function pass(response: UpstreamAnswer, answer: ClientAnswer, { session, judged, note, prefix, over }: Passing): Promise<void> {
   const { status, message, hasBody } = response;
-  const filter = status === 200 && hasBody ? filterFor(response, judged) : undefined;
+  // An error states no objects.
+  const filter = status >= 200 && status < 300 && hasBody ? filterFor(response, judged) : undefined;
   let to: Writable;
   try {
     to = answer.begin({ status, message, headers: headersFor(response, judged, prefix) }, hasBody);

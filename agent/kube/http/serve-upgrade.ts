@@ -84,20 +84,24 @@ async function serveWanted(wanted: Wanted, life: UpgradeLife): Promise<void> {
   const { program } = wanted;
   if (program === undefined || program.stream.kind === "portforward") {
     const ports = program === undefined ? undefined : new PortSession(program, session);
-    await passUpgrade(wanted, life, (chosen) => (ports === undefined ? blindTap : portTap(wanted.protocol, chosen, ports)));
+    await passUpgrade(wanted, life, async (chosen) => (ports === undefined ? blindTap : portTap(wanted.protocol, chosen, ports)));
     return;
   }
-  const running = await ProgramSession.begin(program, session, (why) => over.abort(why));
+  const begin = async (): Promise<ProgramSession> => await ProgramSession.begin(program, session, (why) => over.abort(why));
+  // Over a WebSocket the program starts with the answer, over SPDY with the client's streams after it.
+  let running = wanted.protocol === "websocket" ? await begin() : undefined;
   let reason: PlatformError | undefined;
   try {
-    reason = await passUpgrade(wanted, life, (chosen) =>
-      wanted.protocol === "spdy" ? new SpdyProgramTap(running.events) : new ChannelProgramTap(chosen, running.events),
-    );
+    reason = await passUpgrade(wanted, life, async (chosen) => {
+      running ??= await begin();
+      const events = await running.run();
+      return wanted.protocol === "spdy" ? new SpdyProgramTap(events) : new ChannelProgramTap(chosen, events);
+    });
   } catch (thrown) {
     reason = toPlatformError(over.signal.aborted ? over.signal.reason : thrown);
     throw thrown;
   } finally {
-    await running.close({ ...life.note.bytes, reason });
+    await running?.close({ ...life.note.bytes, reason });
   }
 }
 
@@ -110,7 +114,11 @@ function portTap(protocol: StreamProtocol, chosen: string | undefined, { events 
 }
 
 /** Asks the API server, and passes on what it answers. Resolves with the reason of the platform's end. Throws before the first byte to the client only. */
-async function passUpgrade(wanted: Wanted, life: UpgradeLife, tapFor: (chosen: string | undefined) => StreamTap): Promise<PlatformError | undefined> {
+async function passUpgrade(
+  wanted: Wanted,
+  life: UpgradeLife,
+  tapFor: (chosen: string | undefined) => Promise<StreamTap>,
+): Promise<PlatformError | undefined> {
   const { session, socket, note } = life;
   const answer = await upgradeUpstream(wanted, life);
   if (!("upgraded" in answer)) return await passRefusal(answer, life);
@@ -118,7 +126,7 @@ async function passUpgrade(wanted: Wanted, life: UpgradeLife, tapFor: (chosen: s
   let tap: StreamTap;
   try {
     judgeAgreed(head.headers, wanted.protocol);
-    tap = tapFor(fieldOf(head.headers, "sec-websocket-protocol")?.trim());
+    tap = await tapFor(fieldOf(head.headers, "sec-websocket-protocol")?.trim());
     const agreed = wanted.protocol === "spdy" ? "SPDY/3.1" : "websocket";
     socket.write(
       encodeHead({ status: 101, message: "", headers: [["Connection", "Upgrade"], ["Upgrade", agreed], ...answeredHeaders(head.headers)] }),

@@ -35,9 +35,11 @@ test.each([
 });
 
 test("any names come back, and what follows keeps its bytes", () => {
-  const name = fc.string({ unit: "grapheme", minLength: 1, maxLength: 40 }).filter((one) => Buffer.from(one).toString("utf8") === one);
+  const piece = fc.constantFrom("a", "Z", "7", "-", "\u00e9", "\u65e5", "\u{1f680}", "/", "?", "%2f", " ", "\u0000", "..");
+  const name = fc.array(piece, { minLength: 1, maxLength: 40 }).map((pieces) => pieces.join(""));
   fc.assert(
-    fc.property(name, name, fc.string({ unit: "binary", maxLength: 60 }), (cluster, kubeCluster, rest) => {
+    fc.property(name, name, fc.array(piece, { maxLength: 60 }), (cluster, kubeCluster, pieces) => {
+      const rest = pieces.join("");
       const asked = `${prefixOf(cluster, kubeCluster)}/${rest}`;
       expect(stripPrefix(asked, { cluster, kubeCluster }).target).toBe(`/${rest}`);
     }),

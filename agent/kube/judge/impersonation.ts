@@ -1,19 +1,20 @@
 import type { WantedSubjects } from "../../../core/access/kube/kube-ask.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { kubeSubjectText } from "../../../core/resources/kube-rule.ts";
-import { fieldsOf, type RawHeaders } from "./raw-headers.ts";
 
 /** Maximum groups that a client may name. */
 const maxGroups = 256;
 
 /**
- * Whom the client wants to be, by its own `Impersonate-` headers; `decideKube` says whether it may. An empty user, which clients send with `--as-group`, is
- * none. Throws `denied` for a second user, for another name that begins so (uid, extra, one with underscores), and for a value that no user or group has. Pure.
+ * Whom the client wants to be, by its own `Impersonate-` headers (`raw`: names and values in turns, as Node's `rawHeaders` has them); `decideKube` says
+ * whether it may. An empty user, which clients send with `--as-group`, is none. Throws `denied` for a second user, for another name that begins so (uid, extra,
+ * one with underscores), and for a value that no user or group has. Pure.
  */
-export function readImpersonation(raw: RawHeaders): WantedSubjects {
+export function readImpersonation(raw: readonly string[]): WantedSubjects {
   const users: string[] = [];
   const groups: string[] = [];
-  for (const [name, value] of fieldsOf(raw)) {
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const [name, value] = [(raw[at] ?? "").toLowerCase(), raw[at + 1] ?? ""];
     if (!name.replaceAll("_", "-").startsWith("impersonate")) continue;
     if (name === "impersonate-user") users.push(value);
     else if (name === "impersonate-group") groups.push(checked(value));

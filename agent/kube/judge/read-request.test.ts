@@ -213,13 +213,14 @@ describe("any target", () => {
           expect(thrown).toMatchObject({ code: "invalid" });
         }
       }),
-      { numRuns: 3_000 },
+      { numRuns: 500 },
     );
   });
 
   test("of any characters is understood or refused", () => {
     fc.assert(
-      fc.property(fc.string({ maxLength: 60, unit: "binary" }), (text) => {
+      fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
+        const text = Buffer.from(bytes).toString("latin1");
         try {
           readTarget(text);
           readQuery(text);

@@ -55,11 +55,11 @@ export function readRequest(head: RequestHead, kinds: KindTable): KubeRequest | 
   return objectRequest({ target, method, isUpgrade: head.isUpgrade, group, version, parts }, kinds);
 }
 
-/** First segments of paths that whoever may use a cluster may read: clients need them, and there is nothing of the cluster's objects in them. */
+/** First segments of paths that every user of a cluster may read: clients need them, and nothing of the cluster's objects is in them. */
 const openPaths = ["api", "apis", "version", "healthz", "livez", "readyz", "openapi"];
 const openWholePaths = ["/.well-known/openid-configuration", "/openid/v1/jwks"];
 
-/** Whether a path is for whoever may use the cluster. Pure. */
+/** Whether a path is for every user of the cluster. Pure. */
 export function isOpenPath(path: string, method: Method): boolean {
   const [, root = ""] = path.split("/");
   return isRead(method) && (openPaths.includes(root) || openWholePaths.includes(path));
@@ -96,7 +96,7 @@ function objectRequest(path: ObjectPath, kinds: KindTable): KubeRequest | Unknow
   const isWatch = (isOldWatch || (name === "" && isOn(query, "watch"))) && isRead(method);
   const isReview = method === "POST" && name === "" && isOwnReview(group, resource);
   const verbs = isProxied ? (["proxy"] as const) : requestVerbs({ ...path, resource, subresource, isWatch, isMany: name === "" });
-  const [verb = "get"] = verbs;
+  const [verb] = verbs;
   const scope = { ...(namespace !== "" && kind.isNamespaced && { namespace }), ...(name !== "" && name !== everyName && { name }) };
   return {
     target,

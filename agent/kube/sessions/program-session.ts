@@ -39,21 +39,16 @@ export class ProgramSession {
   #recording: OpenRecording<TerminalWriter> | undefined;
   #stopWatch: () => void = () => {};
   #exit: ProgramExit | undefined;
+  #hasRun = false;
 
   /** Begins it. `end` ends the connection. Throws PlatformError when it cannot be recorded and has to be: the program does not start then. */
   static async begin(program: Program, session: KubeSession, end: (why: PlatformError) => void): Promise<ProgramSession> {
     const { namespace, pod } = program.stream;
     const facts = await podFacts(session, { namespace, name: pod, container: program.query.container });
     const begun = new ProgramSession(program, session, facts);
-    const { isTerminal, command } = program.query;
-    const { audit } = session.deps;
     await begun.#record(end);
     try {
-      // At once: one write to the disk serves both.
-      await Promise.all([
-        audit.record({ event: "session.start", ...begun.#facts, interactive: isTerminal }),
-        ...(command === "" || isTerminal ? [] : [audit.record({ event: "exec", ...begun.#facts, command: clipCommand(command) })]),
-      ]);
+      await session.deps.audit.record({ event: "session.start", ...begun.#facts, interactive: program.query.isTerminal });
     } catch (thrown) {
       await begun.#closeRecording();
       throw thrown;
@@ -75,7 +70,11 @@ export class ProgramSession {
     };
   }
 
-  get events(): ProgramEvents {
+  /** The API server has agreed to run it. Throws PlatformError when that cannot be recorded. */
+  async run(): Promise<ProgramEvents> {
+    const { command, isTerminal } = this.#program.query;
+    this.#hasRun = true;
+    if (command !== "" && !isTerminal) await this.#session.deps.audit.record({ event: "exec", ...this.#facts, command: clipCommand(command) });
     return this.#events;
   }
 
@@ -86,9 +85,12 @@ export class ProgramSession {
     const why = reason?.message ?? this.#exit?.error;
     const exit = this.#exit?.code === undefined ? {} : { exit_code: this.#exit.code };
     const end = { session_start: this.#started.toISOString(), ...exit, ...(why !== undefined && { reason: why.slice(0, 2_000) }) };
+    const isCut = this.#hasRun && reason !== undefined;
     await Promise.all([
-      ...(reason === undefined ? [] : [recordOrLog(deps, { event: "client.disconnect", ...this.#facts, reason: reason.message.slice(0, 2_000) })]),
-      recordOrLog(deps, { event: "session.data", ...this.#facts, bytes_transmitted: transmitted, bytes_received: received }),
+      ...(isCut ? [recordOrLog(deps, { event: "client.disconnect", ...this.#facts, reason: reason.message.slice(0, 2_000) })] : []),
+      ...(this.#hasRun
+        ? [recordOrLog(deps, { event: "session.data", ...this.#facts, bytes_transmitted: transmitted, bytes_received: received })]
+        : []),
       recordOrLog(deps, { event: "session.end", ...this.#facts, ...end }),
     ]);
   }

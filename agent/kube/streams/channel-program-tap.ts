@@ -1,11 +1,9 @@
 import { ChannelReader } from "../codec/channel-reader.ts";
 import { encodeServerMessage, opcodes } from "../codec/web-socket-reader.ts";
-import { endedStatus, exitOf, SizeText } from "./program-facts.ts";
+import { endedStatus, SizeText, StatusText } from "./program-facts.ts";
 import type { ProgramEvents, StreamTap } from "./stream-tap.ts";
 
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4 } as const;
-/** Longest status, bytes. */
-const maxStatus = 64 * 1024;
 
 /** Reads the streams of a program in a container over a WebSocket: each message begins with the number of its channel. */
 export class ChannelProgramTap implements StreamTap {
@@ -14,7 +12,7 @@ export class ChannelProgramTap implements StreamTap {
   readonly #isBase64: boolean;
   readonly #events: ProgramEvents;
   readonly #sizes = new SizeText();
-  #status: Buffer = Buffer.alloc(0);
+  readonly #status = new StatusText();
   #behind: Promise<void> | undefined;
 
   /** `protocol`: the sub-protocol that the API server has chosen; undefined if none. */
@@ -35,7 +33,7 @@ export class ChannelProgramTap implements StreamTap {
   fromServer(chunk: Buffer): Promise<void> | undefined {
     this.#server.take(chunk, ({ channel, bytes }) => {
       if (channel === channels.stdout || channel === channels.stderr) this.#behind = this.#events.onOutput(bytes) ?? this.#behind;
-      else if (channel === channels.error) this.#onStatus(bytes);
+      else if (channel === channels.error) this.#events.onExit(this.#status.take(bytes));
     });
     const behind = this.#behind;
     this.#behind = undefined;
@@ -53,11 +51,4 @@ export class ChannelProgramTap implements StreamTap {
   }
 
   close(): void {}
-
-  /** Nothing states its end: each piece makes it more complete. */
-  #onStatus(bytes: Buffer): void {
-    if (this.#status.length + bytes.length > maxStatus) return;
-    this.#status = Buffer.concat([this.#status, bytes]);
-    this.#events.onExit(exitOf(this.#status.toString("utf8")));
-  }
 }

@@ -15,15 +15,12 @@ const statusSchema = z.object({
 
 /** Collects an error stream, up to its limit. */
 export class StatusText {
-  #text = "";
+  #text: Buffer = Buffer.alloc(0);
 
-  take(bytes: Buffer): void {
-    if (this.#text.length < maxStatus) this.#text += bytes.toString("latin1");
-  }
-
-  /** Undefined for a stream that held nothing. */
-  exit(): ProgramExit | undefined {
-    return this.#text === "" ? undefined : exitOf(Buffer.from(this.#text, "latin1").toString("utf8"));
+  /** What it states so far. */
+  take(bytes: Buffer): ProgramExit {
+    if (this.#text.length + bytes.length <= maxStatus) this.#text = Buffer.concat([this.#text, bytes]);
+    return exitOf(this.#text.toString("utf8"));
   }
 }
 

@@ -70,11 +70,10 @@ export class SpdyProgramTap implements StreamTap {
     else if (event.bytes.length > 0) throw new PlatformError("invalid", "the API server sent data on a stream that it has not");
   }
 
+  /** Nothing has to state its end: each piece makes it more complete. */
   #onError(bytes: Buffer, isLast: boolean): void {
-    this.#status.take(bytes);
-    if (!isLast || this.#hasEnded) return;
-    this.#hasEnded = true;
-    const exit = this.#status.exit();
-    if (exit !== undefined) this.#events.onExit(exit);
+    if (this.#hasEnded) return;
+    this.#hasEnded = isLast;
+    if (bytes.length > 0) this.#events.onExit(this.#status.take(bytes));
   }
 }

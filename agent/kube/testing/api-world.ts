@@ -49,7 +49,6 @@ export interface ApiOptions {
   readonly deps?: Partial<KubeDeps>;
   readonly follow?: InsideService["follow"];
   readonly record?: InsideService["record"];
-  readonly serverHttp1?: boolean;
 }
 
 /** Everything at the cluster, as the groups `ops`. */
@@ -69,7 +68,6 @@ export class ApiWorld implements AsyncDisposable {
   /** How requests, and requests for other protocols, are answered. */
   onRequest: Answer = (_request, response) => void response.end("{}");
   onUpgrade: Upgrade = (_request, socket) => void socket.destroy();
-  /** Bytes that the server got on connections of upgrades after the request. */
   readonly #server: Http2SecureServer;
   readonly #credentials: Awaited<ReturnType<InsideAuthorities["host"]>>;
   readonly #folder: string;
@@ -117,6 +115,10 @@ export class ApiWorld implements AsyncDisposable {
     if (request.url === "/api/v1" && !request.headers["impersonate-user"]) {
       response.setHeader("content-type", "application/json");
       response.end(JSON.stringify(kinds));
+      return;
+    }
+    if (request.url === "/apis/authorization.k8s.io/v1" && !request.headers["impersonate-user"]) {
+      response.end(JSON.stringify({ resources: [{ name: "selfsubjectaccessreviews", namespaced: false }] }));
       return;
     }
     this.#note(request);

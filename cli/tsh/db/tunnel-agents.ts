@@ -98,9 +98,9 @@ export class TunnelAgents {
         if (stream !== undefined) return { stream, host: kept.host.id };
         if (this.#kept === kept) this.#kept = undefined;
       }
-      // Clients that come together share one.
+      // Clients that come together share one, or its failure.
       if (this.#opening !== undefined && !this.#isAlone) {
-        await this.#opening.catch(() => {});
+        await this.#opening;
         continue;
       }
       const opening = this.#connect(profile);

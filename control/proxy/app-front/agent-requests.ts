@@ -1,5 +1,5 @@
 import { Agent, type ClientRequest, request as httpRequest } from "node:http";
-import type { TLSSocket } from "node:tls";
+import type { Duplex } from "node:stream";
 
 /* HTTP/1.1 over connections that have reached an agent. */
 
@@ -12,7 +12,7 @@ export interface AgentOptions {
   /** Time after which an idle connection is closed, ms. */
   readonly idleMs: number;
   /** A new connection. */
-  readonly connect: () => Promise<TLSSocket>;
+  readonly connect: () => Promise<Duplex>;
 }
 
 /** Keeps connections for requests that follow each other. */
@@ -36,7 +36,7 @@ export interface PassedRequest {
   /** Flat: a name, its value, the next name. */
   readonly headers: readonly string[];
   /** The kept connections, or one for this request alone. */
-  readonly over: Agent | TLSSocket;
+  readonly over: Agent | Duplex;
 }
 
 /** A request whose headers are these and no others, but for those of the connection. */

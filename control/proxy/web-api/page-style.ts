@@ -22,7 +22,7 @@ export const pageStyle = `
 }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--text); font: 0.9375rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
-main { max-width: 34rem; margin: 8vh auto; padding: 2rem; background: var(--panel); border: 1px solid var(--line); border-radius: 10px; }
+main { max-width: 34rem; margin: 12vh auto 2rem; padding: 2rem; background: var(--panel); border: 1px solid var(--line); border-radius: 10px; }
 main.narrow { max-width: 24rem; }
 h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 0.75rem; }
 h2 { font-size: 1.125rem; margin: 1.5rem 0 0.5rem; }
@@ -42,6 +42,7 @@ pre { white-space: pre-wrap; margin: 0.5rem 0; padding: 0.4375rem 0.625rem; back
 pre span, .secret span { display: inline-block; max-width: 100%; }
 .error { margin: 0 0 1rem; padding: 0.625rem 0.875rem; border: 1px solid var(--bad); border-radius: var(--radius); background: var(--bad-back); }
 .quiet { color: var(--quiet); font-size: var(--small); font-weight: 400; margin: 0.5rem 0; }
+label .quiet { font-size: inherit; }
 .secret { display: block; margin-top: 0.25rem; }
 a { color: var(--accent); }
 [hidden] { display: none; }

@@ -67,14 +67,14 @@ ${error === undefined ? "" : errorBox(error)}
 <figure role="img" aria-label="QR code of the secret below">${picture}</figure>
 <p class="quiet">No camera? <a href="${escapeHtml(uri)}">Open the app on this device</a>, or type the secret into it:
 <code class="secret">${escapeHtml(secret)}</code></p></li>
-<li>Choose a password and enter the six digits that the app shows:
+<li>Choose a password, and enter the six digits that the app shows:
 <form method="post" autocomplete="off">
 <input type="hidden" name="username" value="${escapeHtml(user)}" autocomplete="username">
-<label for="password">Password <span class="quiet">(12 to 128 characters)</span></label>
+<label for="password">Password <span class="quiet">12 to 128 characters</span></label>
 <input id="password" name="password" type="password" autocomplete="new-password" required minlength="12" maxlength="128">
 <label for="repeat">Password again</label>
 <input id="repeat" name="repeat" type="password" autocomplete="new-password" required minlength="12" maxlength="128">
-<label for="code">Code</label>
+<label for="code">Code <span class="quiet">from your authenticator app</span></label>
 <input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[0-9 ]*" required maxlength="16">
 <button type="submit">Finish</button>
 </form></li>
@@ -97,7 +97,9 @@ export function acceptedPage({ user, clusterName, proxy, caPins }: AcceptedFacts
   return page(
     `Welcome to ${clusterName}`,
     `<h1>Done, ${escapeHtml(user)}</h1>
-<p>Your password and your authenticator work now. Log in from your computer with:</p>
+<p>Your password and your authenticator work now.</p>
+<p><a href="/web">Log in with this browser</a></p>
+<p>Or log in from your computer with:</p>
 <pre>tsh login ${command}</pre>
 <p class="quiet">This link has been used up and can be forgotten.</p>`,
   );

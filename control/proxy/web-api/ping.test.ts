@@ -116,7 +116,7 @@ describe("ping", () => {
     expect(pingAnswer(facts, true)).toEqual({
       auth: { type: "local", second_factor: "otp" },
       proxy: {
-        kube: { enabled: false, public_addr: "", listen_addr: "" },
+        kube: { enabled: true, public_addr: pingAnswer(facts, true).proxy.ssh.public_addr, listen_addr: web },
         ssh,
         db: {
           postgres_public_addr: pingAnswer(facts, true).proxy.ssh.public_addr,

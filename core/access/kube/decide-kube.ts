@@ -14,6 +14,8 @@ export interface KubeVerdict {
   readonly roles: readonly string[];
   /** Whether an object may be shown, or deleted with others; undefined: all of them. `namespace` is empty for one in none. */
   readonly shows?: ((namespace: string, name: string) => boolean) | undefined;
+  /** The rules by which it shows. */
+  readonly shown?: Shown | undefined;
   /** For the client: objects that only other roles allow are missing. */
   readonly warning?: string | undefined;
 }
@@ -54,14 +56,15 @@ function decideObject(access: KubeAccess, ask: ObjectAsk, { loans, wanted }: Cho
   const whole = covers.filter(({ cover }) => cover === "all").map(({ loan }) => loan);
   const hidden = denials.filter(({ cover }) => cover === "some").map(({ rule }) => rule);
   if (whole.length > 0) {
-    const shows = hidden.length === 0 ? undefined : shownBy({ rules: undefined, hidden }, ask);
-    return { ...asOf(access, whole, wanted), ...(shows && { shows }) };
+    const shown = { rules: undefined, hidden };
+    return { ...asOf(access, whole, wanted), ...(hidden.length > 0 && { shows: shownBy(shown, ask), shown }) };
   }
   const parts = isOfOneObject(ask) ? [] : covers.filter(({ cover }) => cover === "some").map(({ loan }) => loan);
   const [first, ...others] = widestFirst(parts, ask);
   if (first === undefined) throw notAllowed(access, ask, loans);
   const warning = others.length === 0 ? undefined : partText(first, others);
-  return { ...asOf(access, [first], wanted), shows: shownBy({ rules: first.rules, hidden }, ask), ...(warning !== undefined && { warning }) };
+  const shown = { rules: first.rules, hidden };
+  return { ...asOf(access, [first], wanted), shows: shownBy(shown, ask), shown, ...(warning !== undefined && { warning }) };
 }
 
 /** The loans that the client's own headers leave, each of which lends the wanted user and one of the wanted groups. Throws `denied` for what none lends. */

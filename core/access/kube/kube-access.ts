@@ -18,7 +18,7 @@ export interface KubeAccess {
 }
 
 /**
- * Roles that lend exactly the same users and groups, and the objects for which they do. Whoever acts with the groups of a loan sees what this loan's rules
+ * Roles that lend exactly the same users and groups, and the objects for which they do. A request with the groups of a loan reaches what this loan's rules
  * allow, and nothing that only another one's do: so that no role widens another (docs/decisions/0044-kubernetes-access.md).
  */
 export interface Loan {
@@ -92,7 +92,7 @@ function lent(texts: readonly string[] | undefined, traits: Traits, denied: Read
   return [...new Set(values)].filter((value) => !denied.has(value)).sort();
 }
 
-/** `*` is no one: there is nobody of that name to act as. */
+/** Without `*`, which is not a name. */
 function expanded(text: string, traits: Traits): readonly string[] {
   try {
     return expandTemplate(text, traits).filter((value) => value !== "*" && kubeSubjectText.safeParse(value).success);

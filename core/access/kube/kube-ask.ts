@@ -21,7 +21,7 @@ export interface ObjectAsk {
   readonly verbs: readonly KubeVerb[];
 }
 
-/** What whoever may use the cluster may know: versions, discovery, health, reviews of oneself. */
+/** What every user of the cluster may know: versions, discovery, health, the own rights. */
 export interface OpenAsk {
   readonly type: "open";
 }

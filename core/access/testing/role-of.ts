@@ -35,7 +35,7 @@ function conditions(text: string, kind: ServiceKind, isAllowed: boolean): object
   const named = logins.split(",").flatMap((login) => login.trim() || []);
   return {
     ...(named.length > 0 && Object.fromEntries(Object.values<{ condition: string }>(names).map(({ condition }) => [condition, named]))),
-    // Whoever may use a Kubernetes cluster is lent something there.
+    // A user of a Kubernetes cluster is lent something there.
     ...(kind === "kube" && isAllowed && { kubernetes_groups: ["group"] }),
     ...(labels !== undefined && { [labelsCondition]: Object.fromEntries(pairs(labels).map(([key, values]) => [key, alternatives(values)])) }),
   };

@@ -21,8 +21,6 @@ export type FrameKind = keyof typeof frameKinds;
 export const headerLength = 8;
 /** Maximum data of one frame, bytes: between two of them, those of other streams have their turn. */
 export const maxFrameData = 65_536;
-/** Maximum amount of a window frame. */
-export const maxGrant = 0xff_ffff;
 
 const names = Object.keys(frameKinds) as FrameKind[];
 const kinds: readonly (FrameKind | undefined)[] = Array.from({ length: 7 }, (_, number) => names.find((name) => frameKinds[name] === number));

@@ -14,93 +14,90 @@ export interface FrameWriter {
   forget(): void;
 }
 
-/** One stream of a connection: its ends towards the user, and towards the frames. */
-export interface MultiplexedStream {
+/** One stream of a connection, with a window each way: one whose reader is slow does not hold up the others. */
+export class MultiplexedStream {
+  /** Its end towards the user. */
   readonly duplex: Duplex;
-  /** Throws `invalid` for more than the window allows. */
-  received(bytes: Buffer): void;
-  granted(bytes: number): void;
-  /** The peer sends nothing more. */
-  ended(): void;
-  /** The peer, or the connection, has ended the stream. */
-  cut(): void;
-}
-
-/** A stream with a window each way: one whose reader is slow does not hold up the others. */
-export function multiplexedStream(writer: FrameWriter): MultiplexedStream {
-  let sendWindow = firstWindow;
-  let held: { bytes: Buffer; readonly done: () => void } | undefined;
+  readonly #writer: FrameWriter;
+  #sendWindow = firstWindow;
+  #held: { readonly bytes: Buffer; readonly done: () => void } | undefined;
   /** What the peer may send until it gets more, and how much that is when the reader has taken everything. */
-  let [open, size] = [firstWindow, firstWindow];
-  let taken = 0;
-  let hasRoom = true;
-  let [isCut, hasEnded] = [false, false];
+  #open = firstWindow;
+  #size = firstWindow;
+  #taken = 0;
+  #isCut = false;
+  #hasEnded = false;
 
-  const sendHeld = (): void => {
-    while (held !== undefined && sendWindow > 0) {
-      const { bytes, done } = held;
-      const part = bytes.subarray(0, Math.min(sendWindow, maxFrameData));
-      sendWindow -= part.length;
+  constructor(writer: FrameWriter) {
+    this.#writer = writer;
+    this.duplex = new Duplex({
+      read: () => this.#grant(),
+      write: (bytes: Buffer, _encoding, done) => {
+        if (bytes.length === 0 || this.#isCut) return done();
+        this.#held = { bytes, done };
+        this.#sendHeld();
+      },
+      final: (done) => {
+        if (!this.#isCut) writer.send("end");
+        done();
+      },
+      destroy: (error, done) => {
+        const isWhole = this.duplex.readableEnded && this.duplex.writableFinished;
+        if (!isWhole && !this.#isCut) writer.send("reset");
+        this.#held = undefined;
+        writer.forget();
+        done(error);
+      },
+    });
+  }
+
+  /** Throws `invalid` for more than the window allows. */
+  received(bytes: Buffer): void {
+    this.#open -= bytes.length;
+    if (this.#open < 0) throw broken("more data than the window allows");
+    this.#taken += bytes.length;
+    if (this.duplex.push(bytes)) this.#grant();
+  }
+
+  /** The peer has room for that many more. */
+  granted(bytes: number): void {
+    this.#sendWindow += bytes;
+    if (this.#sendWindow > 2 * mostWindow) throw broken("a window that is too large");
+    this.#sendHeld();
+  }
+
+  /** The peer sends nothing more. */
+  ended(): void {
+    this.#hasEnded = true;
+    this.duplex.push(null);
+  }
+
+  /** The peer, or the connection, has ended the stream. */
+  cut(): void {
+    this.#isCut = true;
+    // What came before its end is still to be read.
+    if (this.#hasEnded && !this.duplex.readableEnded) this.duplex.once("end", () => this.duplex.destroy());
+    else this.duplex.destroy();
+  }
+
+  #sendHeld(): void {
+    while (this.#held !== undefined && this.#sendWindow > 0) {
+      const { bytes, done } = this.#held;
+      const part = bytes.subarray(0, Math.min(this.#sendWindow, maxFrameData));
       const isAll = part.length === bytes.length;
-      held = isAll ? undefined : { bytes: bytes.subarray(part.length), done };
-      writer.sendData(part, isAll ? done : () => {});
+      this.#sendWindow -= part.length;
+      this.#held = isAll ? undefined : { bytes: bytes.subarray(part.length), done };
+      this.#writer.sendData(part, isAll ? done : () => {});
     }
-  };
-  const grant = (): void => {
-    if (taken < size / 2) return;
-    const growth = Math.min(size, mostWindow - size);
-    size += growth;
-    open += taken + growth;
-    writer.send("window", taken + growth);
-    taken = 0;
-  };
+  }
 
-  const duplex = new Duplex({
-    read: () => {
-      hasRoom = true;
-      grant();
-    },
-    write: (bytes: Buffer, _encoding, done) => {
-      if (bytes.length === 0 || isCut) return done();
-      held = { bytes, done };
-      sendHeld();
-    },
-    final: (done) => {
-      if (!isCut) writer.send("end");
-      done();
-    },
-    destroy: (error, done) => {
-      const isWhole = duplex.readableEnded && duplex.writableFinished;
-      if (!isWhole && !isCut) writer.send("reset");
-      held = undefined;
-      writer.forget();
-      done(error);
-    },
-  });
-
-  return {
-    duplex,
-    received: (bytes) => {
-      open -= bytes.length;
-      if (open < 0) throw broken("more data than the window allows");
-      taken += bytes.length;
-      hasRoom = duplex.push(bytes);
-      if (hasRoom) grant();
-    },
-    granted: (bytes) => {
-      sendWindow += bytes;
-      if (sendWindow > 2 * mostWindow) throw broken("a window that is too large");
-      sendHeld();
-    },
-    ended: () => {
-      hasEnded = true;
-      duplex.push(null);
-    },
-    cut: () => {
-      isCut = true;
-      // What came before its end is still to be read.
-      if (hasEnded && !duplex.readableEnded) duplex.once("end", () => duplex.destroy());
-      else duplex.destroy();
-    },
-  };
+  /** The reader has taken what it has got. */
+  #grant(): void {
+    if (this.#taken < this.#size / 2) return;
+    const more = this.#taken + Math.min(this.#size, mostWindow - this.#size);
+    this.#size = Math.min(mostWindow, this.#size * 2);
+    this.#open += more;
+    this.#taken = 0;
+    this.#writer.send("window", more);
+  }
 }

@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { broken, FrameReader, frameHeader } from "./multiplex-frames.ts";
-import { type MultiplexedStream, multiplexedStream } from "./multiplexed-stream.ts";
+import { MultiplexedStream } from "./multiplexed-stream.ts";
 
 export interface MultiplexerOptions {
   /** Maximum number of streams that are open at once. Both sides have the same. */
@@ -95,7 +95,7 @@ export class Multiplexer {
   }
 
   #add(id: number): MultiplexedStream {
-    const stream = multiplexedStream({
+    const stream = new MultiplexedStream({
       send: (kind, amount = 0) => void this.#write(frameHeader(kind, id, amount)),
       sendData: (bytes, done) => {
         this.#write(frameHeader("data", id, bytes.length));

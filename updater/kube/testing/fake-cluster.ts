@@ -1,3 +1,4 @@
+import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { ApiRequest, KubernetesRequests } from "../../../core/kubernetes/kubernetes-api.ts";
 import type { HttpAnswer } from "../../../core/transport/dial/get-over.ts";
 import type { HttpStream } from "../../../core/transport/dial/http-origin.ts";
@@ -44,7 +45,8 @@ export class FakeCluster {
     const request = async (asked: ApiRequest): Promise<HttpAnswer> => {
       await Promise.resolve();
       asked.signal?.throwIfAborted();
-      if (isDead || this.isAway) throw new Error(isDead ? "killed" : "ECONNREFUSED");
+      if (isDead) throw new Error("killed");
+      if (this.isAway) throw new PlatformError("unavailable", "connection refused");
       const isWrite = asked.method !== "GET" && !asked.path.includes("/leases");
       if (isWrite) writes += 1;
       isDead = isWrite && writes >= dieAt;

@@ -38,13 +38,16 @@ export function fakeWorld(fake: FakeCluster, requests: KubernetesRequests, optio
   };
 }
 
-/** Runs and steps of the cluster, in turn, until nothing changes any more. Returns the last result. */
+/** Runs and steps of the cluster, in turn, until nothing has changed for some of them. Returns the last result. */
 export async function settle(fake: FakeCluster, options: WorldOptions = {}, rounds = 60): Promise<UpdateEnding> {
   let last: UpdateEnding = { reason: "internal", detail: "" };
-  for (let round = 0; round < rounds; round += 1) {
+  for (let round = 0, quiet = 0; round < rounds && quiet < 4; round += 1) {
+    const before = `${last.reason} ${fake.writes.length}`;
     last = await runUpdate(fakeWorld(fake, fake.client("next"), options));
     fake.set.step();
     fake.seconds += 20;
+    const isQuiet = fake.set.isSettled && last.reason !== "rolling_out" && before === `${last.reason} ${fake.writes.length}`;
+    quiet = isQuiet ? quiet + 1 : 0;
   }
   return last;
 }

@@ -73,6 +73,7 @@ export function ownContexts({ contexts, users, currentContext }: Kubeconfig): re
  */
 export function loginEdit(config: Kubeconfig, wanted: readonly KubeContext[], select: string | undefined): KubeconfigEdit {
   const lists = { clusters: startEdit(), users: startEdit(), contexts: startEdit() };
+  const at = (list: ListName): ListPlace => ({ entries: config[list], list, edit: lists[list] });
   for (const one of wanted) {
     const entry = entryName(one);
     const name = one.name ?? entry;
@@ -80,9 +81,9 @@ export function loginEdit(config: Kubeconfig, wanted: readonly KubeContext[], se
     const previous = before === undefined ? config.currentContext : (markOf(before, "contexts")?.previous ?? "");
     const namespace = one.namespace ?? (before === undefined ? undefined : inner(before, "contexts").namespace);
     const context = { cluster: entry, ...(namespace !== undefined && { namespace }), user: entry };
-    place(config, lists, "clusters", one, marked({ name: entry, cluster: one.server }, "cluster", one));
-    place(config, lists, "users", one, marked({ name: entry, user: one.user }, "user", one));
-    place(config, lists, "contexts", one, marked({ name, context }, "context", { ...one, previous }));
+    place(at("clusters"), one, marked({ name: entry, cluster: one.server }, "cluster", one));
+    place(at("users"), one, marked({ name: entry, user: one.user }, "user", one));
+    place(at("contexts"), one, marked({ name, context }, "context", { ...one, previous }));
   }
   const selected = wanted.find(({ kube }) => kube === select);
   const currentContext = selected === undefined ? renamed(config, wanted) : (selected.name ?? entryName(selected));
@@ -139,12 +140,17 @@ function startEdit(): OpenEdit {
 
 type Whose = Pick<KubeContext, "cluster" | "kube">;
 
+interface ListPlace {
+  readonly list: ListName;
+  readonly entries: readonly Entry[];
+  readonly edit: OpenEdit;
+}
+
 /** In the place of the entry for the same cluster, or at the end. */
-function place(config: Kubeconfig, lists: Readonly<Record<ListName, OpenEdit>>, list: ListName, whose: Whose, fresh: Entry): void {
-  const entries = config[list];
+function place({ entries, list, edit }: ListPlace, whose: Whose, fresh: Entry): void {
   const own = entries.flatMap((entry, index) => (isFor(entry, list, whose) ? [index] : []));
   const foreign = entries.some((entry, index) => entry.name === fresh.name && !own.includes(index));
-  const taken = foreign || [...lists[list].append, ...lists[list].replace.values()].some(({ name }) => name === fresh.name);
+  const taken = foreign || [...edit.append, ...edit.replace.values()].some(({ name }) => name === fresh.name);
   if (taken) {
     throw new PlatformError(
       "conflict",
@@ -155,9 +161,9 @@ function place(config: Kubeconfig, lists: Readonly<Record<ListName, OpenEdit>>, 
     );
   }
   const [first, ...others] = own;
-  if (first === undefined) lists[list].append.push(fresh);
-  else lists[list].replace.set(first, fresh);
-  lists[list].remove.push(...others);
+  if (first === undefined) edit.append.push(fresh);
+  else edit.replace.set(first, fresh);
+  edit.remove.push(...others);
 }
 
 interface Mark extends Whose {

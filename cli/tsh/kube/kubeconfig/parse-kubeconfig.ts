@@ -44,7 +44,7 @@ export function parseKubeconfig(text: string, path: string): ParsedKubeconfig {
     clusters: entries("clusters"),
     users: entries("users"),
     contexts: entries("contexts"),
-    currentContext: typeof current === "string" ? current : String(current),
+    currentContext: typeof current === "string" ? current : JSON.stringify(current),
   };
   return { document, value, config };
 }

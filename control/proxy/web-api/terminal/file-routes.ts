@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { Readable } from "node:stream";
-import { fileFactsSchema, fileQuerySchema } from "../../../../core/api/web/files.ts";
+import { fileFactsSchema, fileQuerySchema, folderSchema } from "../../../../core/api/web/files.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { type Attributes, kindOf } from "../../../../core/sftp/attributes.ts";
 import { openFlags } from "../../../../core/sftp/numbers.ts";
@@ -9,7 +9,8 @@ import type { Api } from "../api/api.ts";
 import { apiRoute, type UserCall } from "../api/api-route.ts";
 import type { OpenSockets } from "../api/open-sockets.ts";
 import { attachment } from "./attachment.ts";
-import { fileError, type HostFiles, openFiles, wholePath } from "./open-files.ts";
+import { listFiles } from "./list-files.ts";
+import { type AskedPath, fileError, type HostFiles, openFiles, pathText, wholePath } from "./open-files.ts";
 import { readFile } from "./read-file.ts";
 import type { TerminalServices } from "./terminal-route.ts";
 
@@ -20,6 +21,7 @@ export interface FileServices extends TerminalServices {
 
 const facts = { query: fileQuerySchema, answer: fileFactsSchema };
 const content = { query: fileQuerySchema };
+const folder = { query: fileQuerySchema, answer: folderSchema };
 
 /** Files of hosts for browsers: what a file is, and its bytes, which are passed on as they come. */
 export function fileRoutes(api: Api, services: FileServices): void {
@@ -31,7 +33,23 @@ export function fileRoutes(api: Api, services: FileServices): void {
     handler: async (call) => {
       const files = await filesOf(call, services, call.signal);
       try {
-        return await found(files, call.query.path);
+        return await found(files, call.query);
+      } finally {
+        files.close();
+      }
+    },
+  });
+  apiRoute(api, {
+    method: "GET",
+    path: "/webapi/v1/files/folder",
+    summary: "Lists a folder of a host, up to 2,000 entries.",
+    schema: folder,
+    handler: async (call) => {
+      const files = await filesOf(call, services, call.signal);
+      try {
+        return await listFiles(files, call.query);
+      } catch (thrown) {
+        throw fileError(thrown, `list ${pathText(call.query)} on ${files.host}`);
       } finally {
         files.close();
       }
@@ -60,14 +78,14 @@ async function filesOf(
   return await openFiles({ node, login, auth, peer, signal }, services);
 }
 
-async function found(files: HostFiles, path: string) {
+async function found(files: HostFiles, asked: AskedPath) {
   try {
-    const whole = await wholePath(files, path);
+    const whole = await wholePath(files, asked);
     const attributes = await statPath(files.client, whole);
     if (attributes === undefined) throw new PlatformError("not_found", "No such file or directory");
     return { path: whole.toString("utf8"), size: sizeOf(attributes) };
   } catch (thrown) {
-    throw fileError(thrown, `read ${path} on ${files.host}`);
+    throw fileError(thrown, `read ${pathText(asked)} on ${files.host}`);
   }
 }
 
@@ -93,7 +111,7 @@ async function download(call: UserCall<typeof content>, services: FileServices) 
   if (reply.raw.closed) files.close();
   const { client, host } = files;
   try {
-    const path = await wholePath(files, query.path);
+    const path = await wholePath(files, query);
     const handle = await openChecked(files, path);
     const size = sizeOf(await statHandle(client, handle));
     // Files of the kernel have no size before they are read.
@@ -110,7 +128,7 @@ async function download(call: UserCall<typeof content>, services: FileServices) 
     return await reply.type("application/octet-stream").send(bytes);
   } catch (thrown) {
     files.close();
-    throw fileError(thrown, `read ${query.path} on ${host}`);
+    throw fileError(thrown, `read ${pathText(query)} on ${host}`);
   }
 }
 

@@ -7,6 +7,7 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { WebSocket } from "ws";
+import type { Folder } from "../../../../core/api/web/files.ts";
 import { startTestCluster, type TestCluster } from "../../../../test/inside/open-cluster.ts";
 import { type SshHost, startSshHost } from "../../../../test/inside/ssh-host.ts";
 import { openBrowser, type WebBrowser } from "../../../../test/inside/web-browser.ts";
@@ -35,7 +36,8 @@ afterAll(async () => {
 
 const inHome = (name: string): string => join(host.home, name);
 const place = (): { node: string; login: string } => ({ node: host.agent.id, login });
-const queryOf = (path: string): string => new URLSearchParams({ ...place(), path }).toString();
+const queryOf = (asked: string | { readonly bytes: string }): string =>
+  new URLSearchParams({ ...place(), ...(typeof asked === "string" ? { path: asked } : asked) }).toString();
 const left = async (): Promise<string[]> => (await readdir(host.home)).filter((name) => name.startsWith(".platform-upload-"));
 
 const sendAll =
@@ -130,7 +132,7 @@ interface Download {
 }
 
 async function begin(
-  path: string,
+  asked: string | { readonly bytes: string },
   headers: Record<string, string> = { cookie: alice.cookie, "sec-fetch-site": "same-origin" },
 ): Promise<IncomingMessage> {
   const { port } = cluster.proxy.addresses.web;
@@ -138,7 +140,7 @@ async function begin(
     port,
     host: "127.0.0.1",
     servername: "localhost",
-    path: `/webapi/v1/files/content?${queryOf(path)}`,
+    path: `/webapi/v1/files/content?${queryOf(asked)}`,
     headers,
     ca: [...cluster.hostCaPem],
     agent: false,
@@ -220,5 +222,68 @@ describe("a download", () => {
     const streams = host.agent.requests.length;
     expect((await readAll(await begin("empty", { cookie: guest.cookie }))).status).toBe(403);
     expect(host.agent.requests.length).toBe(streams);
+  });
+});
+
+describe("a folder", () => {
+  const folder = async (query: object, browser = alice) =>
+    await browser(`/files/folder?${new URLSearchParams({ ...place(), ...query } as Record<string, string>)}`);
+  const listed = async (query: object): Promise<Folder> => (await folder(query)).body as Folder;
+
+  test("lists folders first, then by name, and what links lead to", async () => {
+    const root = inHome("listed");
+    await mkdir(join(root, "b-folder"), { recursive: true });
+    await writeFile(join(root, "c.txt"), "12345");
+    await symlink("b-folder", join(root, "a-link"));
+    await symlink("gone", join(root, "d-nowhere"));
+    const { path, bytes, parent, entries, isCut } = await listed({ path: "listed" });
+    expect([path, Buffer.from(bytes, "base64url").toString(), isCut]).toEqual([root, root, false]);
+    expect(Buffer.from(parent ?? "", "base64url").toString()).toBe(host.home);
+    expect(entries.map(({ name, kind, size }) => [name, kind, kind === "file" ? size : 0])).toEqual([
+      ["a-link", "folder", 0],
+      ["b-folder", "folder", 0],
+      ["c.txt", "file", 5],
+      ["d-nowhere", "other", 0],
+    ]);
+    expect(Date.parse(entries[2]?.modified ?? "")).toBeCloseTo((await stat(join(root, "c.txt"))).mtimeMs, -4);
+    expect((await listed({ path: "/" })).parent).toBeUndefined();
+    expect((await listed({})).path).toBe(host.home);
+  });
+
+  test("whose names are not UTF-8 is walked, read from and written to", async () => {
+    const strange = Buffer.from([0x66, 0xfc, 0xdf, 0xff]);
+    const whole = Buffer.concat([Buffer.from(`${inHome("")}/`), strange]);
+    await mkdir(whole, { recursive: true });
+    await writeFile(Buffer.concat([whole, Buffer.from("/"), strange]), "inside");
+    const found = (await listed({})).entries.find(({ name }) => name.startsWith("f\ufffd"));
+    expect(found).toMatchObject({ kind: "folder" });
+    const [file] = (await listed({ bytes: found?.bytes })).entries;
+    expect(file).toMatchObject({ kind: "file", size: 6 });
+    const read = await begin({ bytes: file?.bytes ?? "" });
+    expect((await readAll(read)).bytes.toString()).toBe("inside");
+    expect(await upload("new", Buffer.from("written"), { bytes: found?.bytes })).toMatchObject({ type: "stored" });
+    expect(await readFile(Buffer.concat([whole, Buffer.from("/new")]), "utf8")).toBe("written");
+  });
+
+  test("with more than 2,000 entries is cut, and states so", async () => {
+    await mkdir(inHome("many"));
+    for (let at = 0; at < 2001; at += 1) await symlink("gone", inHome(`many/${String(at).padStart(4, "0")}`));
+    const { entries, isCut } = await listed({ path: "many" });
+    expect([entries.length, entries.at(-1)?.name, isCut]).toEqual([2000, "1999", true]);
+  });
+
+  test.for([
+    ["that there is not", { path: "gone" }, 404],
+    ["that is a file", { path: "/etc/passwd" }, 412],
+    ["by bytes that are not an absolute path", { bytes: Buffer.from("etc").toString("base64url") }, 400],
+    ["by bytes with a NUL", { bytes: Buffer.from("/etc\0x").toString("base64url") }, 400],
+  ] as const)("%s is refused", async ([, query, status]) => {
+    const answer = await folder(query);
+    expect(answer.status).toBe(status);
+    expect(answer.body).toMatchObject({ error: { message: expect.stringMatching(/\w/) } });
+  });
+
+  test("is not listed for a user whose role forbids file copies", async () => {
+    expect((await folder({}, await openBrowser(cluster, "carl", ["no-files"]))).status).toBe(403);
   });
 });

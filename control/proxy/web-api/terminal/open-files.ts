@@ -49,10 +49,26 @@ function openSubsystem(connection: SshConnection, host: string): Promise<ClientC
   return promise;
 }
 
-/** The absolute path without links; a relative path begins in the home folder, and `~` is it. */
-export async function wholePath({ client }: Pick<HostFiles, "client">, path: string): Promise<Buffer> {
+/** The bytes of an absolute path as base64url, or a path as people write it; else the home folder. */
+export interface AskedPath {
+  readonly path?: string | undefined;
+  readonly bytes?: string | undefined;
+}
+
+/** The absolute path without links; a relative path begins in the home folder, and `~` is it. Throws `invalid` for bytes that are not a path. */
+export async function wholePath({ client }: Pick<HostFiles, "client">, { path = ".", bytes }: AskedPath): Promise<Buffer> {
+  if (bytes !== undefined) {
+    const whole = Buffer.from(bytes, "base64url");
+    if (whole.includes(0)) throw new PlatformError("invalid", "it is not a path");
+    return await realPath(client, whole);
+  }
   if (client.extensions.has(extensionNames.expandPath)) return await expandPath(client, Buffer.from(path));
   return await realPath(client, Buffer.from(path.replace(/^~(?:\/+|$)/, "") || "."));
+}
+
+/** A path for a message. */
+export function pathText({ path = "~", bytes }: AskedPath): string {
+  return bytes === undefined ? path : Buffer.from(bytes, "base64url").toString("utf8");
 }
 
 /** An error of a file with what was wanted: `could not store a.txt on web-1: No space left on device`. */

@@ -1,0 +1,40 @@
+import { Readable } from "node:stream";
+import { expect, test } from "vitest";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { checkCluster } from "./check-cluster.ts";
+import type { ApiRequest } from "./upstream/api-server.ts";
+
+type Api = Parameters<typeof checkCluster>[0];
+
+/** An API server that answers every review so. */
+function server(answer: (resource: string) => { readonly status: number; readonly allowed?: boolean }): Api {
+  const send = async ({ body }: ApiRequest) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of body as AsyncIterable<Buffer>) chunks.push(chunk);
+    const review = JSON.parse(Buffer.concat(chunks).toString()) as { spec: { resourceAttributes: { resource: string } } };
+    const { status, allowed } = answer(review.spec.resourceAttributes.resource);
+    const text = allowed === undefined ? "{}" : JSON.stringify({ status: { allowed } });
+    return { status, message: "", headers: [], body: Readable.from([Buffer.from(text)]), hasBody: true, trailers: () => [], isBroken: () => false };
+  };
+  return { facts: { name: "prod" } as Api["facts"], send };
+}
+
+test("an account that may act as users and groups is enough", async () => {
+  expect(await checkCluster(server(() => ({ status: 201, allowed: true })))).toBe("answers");
+});
+
+test.each([
+  ["what is missing is named", server((resource) => ({ status: 201, allowed: resource === "users" })), "denied", "impersonate groups"],
+  ["both are named", server(() => ({ status: 201, allowed: false })), "denied", "users and groups"],
+  ["credentials that are refused", server(() => ({ status: 401 })), "unauthenticated", "credentials"],
+  ["reviews that are refused", server(() => ({ status: 403 })), "denied", "selfsubjectaccessreviews"],
+  ["an answer that is no review", server(() => ({ status: 200 })), "unavailable", "200"],
+  [
+    "no way to it",
+    { facts: { name: "prod" }, send: async () => await Promise.reject(new PlatformError("timeout", "no connection")) } as unknown as Api,
+    "timeout",
+    "no connection",
+  ],
+] as const)("%s", async (_, api, code, text) => {
+  await expect(checkCluster(api)).rejects.toMatchObject({ code, message: expect.stringContaining(text) });
+});

@@ -1,0 +1,95 @@
+import { once } from "node:events";
+import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
+import { createServer } from "node:https";
+import type { AddressInfo, Server } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { roleServerName } from "../../../core/transport/alpn.ts";
+import { type InsideAuthorities, insideAuthorities } from "../../../test/inside/authorities.ts";
+import { ApiServer } from "./api-server.ts";
+
+let own: InsideAuthorities;
+let keys: { readonly cert: string; readonly key: string };
+const over: AbortController[] = [];
+const servers: Server[] = [];
+const sockets = new Set<TLSSocket>();
+beforeAll(async () => {
+  own = await insideAuthorities();
+  const host = await own.host("api");
+  keys = { cert: host.tlsCertificate, key: host.tlsPrivateKey };
+});
+afterEach(() => {
+  for (const one of over.splice(0)) one.abort();
+  for (const socket of sockets) socket.destroy();
+  for (const server of servers.splice(0)) server.close();
+});
+afterAll(() => expect(servers).toEqual([]));
+
+async function apiOf(server: Server, change: { readonly ca?: string; readonly serverName?: string } = {}): Promise<ApiServer> {
+  servers.push(server);
+  server.on("secureConnection", (socket: TLSSocket) => {
+    sockets.add(socket.on("error", () => {}));
+    socket.once("close", () => sockets.delete(socket));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  const stop = new AbortController();
+  over.push(stop);
+  const { ca = own.hostCaPem, serverName = roleServerName("node") } = change;
+  const login = { ca: { value: ca }, account: { kind: "none" } } as const;
+  const facts = {
+    name: "prod",
+    address: { host: "127.0.0.1", port },
+    authority: `127.0.0.1:${port}`,
+    basePath: "/base",
+    serverName,
+    isInsecure: false,
+    login,
+  };
+  return new ApiServer(facts, { env: {} }, stop.signal);
+}
+
+async function get(api: ApiServer): Promise<string> {
+  const { signal } = new AbortController();
+  const request = { method: "GET", target: "/x", headers: [], body: undefined, trailers: () => [], signal, onInform: () => {}, onData: () => {} };
+  const answer = await api.send(request);
+  let text = "";
+  for await (const chunk of answer.body as AsyncIterable<Buffer>) text += String(chunk);
+  return `${answer.status} ${text}`;
+}
+
+function http2Server(onSession: (session: ServerHttp2Session) => void = () => {}): Http2SecureServer {
+  const server = createSecureServer(keys, (request, response) => void response.end(request.url));
+  return server.on("session", (session) => onSession(session.on("error", () => {})));
+}
+
+test("one connection of HTTP/2 carries the requests of all, below the path of the server", async () => {
+  let sessions = 0;
+  const api = await apiOf(http2Server(() => (sessions += 1)));
+  expect(await Promise.all(Array.from({ length: 20 }, async () => await get(api)))).toEqual(Array.from({ length: 20 }, () => "200 /base/x"));
+  expect(sessions).toBe(1);
+});
+
+test("a server that ends its connections now and then (GOAWAY) loses no request", async () => {
+  let sessions = 0;
+  const onSession = (session: ServerHttp2Session): void => {
+    sessions += 1;
+    session.once("stream", () => session.goaway());
+  };
+  const api = await apiOf(http2Server(onSession));
+  for (let turn = 0; turn < 5; turn += 1) expect(await get(api)).toBe("200 /base/x");
+  expect(sessions).toBeGreaterThan(1);
+});
+
+test("a server that speaks HTTP/1.1 alone is served as well", async () => {
+  const api = await apiOf(createServer(keys, (request, response) => void response.end(request.url)));
+  expect(await Promise.all([get(api), get(api)])).toEqual(["200 /base/x", "200 /base/x"]);
+});
+
+test("another authority, and another name, are refused", async () => {
+  const other = await insideAuthorities();
+  const wrong = await apiOf(http2Server(), { ca: other.hostCaPem });
+  await expect(get(wrong)).rejects.toMatchObject({ code: "unauthenticated" });
+  const named = await apiOf(http2Server(), { serverName: "other.test" });
+  await expect(get(named)).rejects.toMatchObject({ code: "unauthenticated" });
+});

@@ -1,0 +1,97 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { LoginKeeper } from "./login.ts";
+import { readCredential, runPlugin } from "./run-plugin.ts";
+
+const { signal } = new AbortController();
+const apiVersion = "client.authentication.k8s.io/v1";
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "login-"));
+});
+afterAll(async () => await rm(folder, { recursive: true }));
+
+/** A plugin that runs this script. */
+function plugin(script: string) {
+  return { apiVersion, command: process.execPath, args: ["-e", script], env: [{ name: "GIVEN", value: "from-the-file" }] };
+}
+
+function printed(status: object): string {
+  return JSON.stringify({ apiVersion, kind: "ExecCredential", status });
+}
+
+test("a token in a file is read again as it ages", async () => {
+  let now = 0;
+  const file = join(folder, "token");
+  await writeFile(file, "first\n");
+  const keeper = new LoginKeeper({ account: { kind: "token", token: { file } } }, { env: {}, signal, steady: () => now });
+  expect(await keeper.current()).toEqual({ token: "first" });
+  await writeFile(file, "second");
+  now = 59_000;
+  expect(await keeper.current()).toEqual({ token: "first" });
+  now = 61_000;
+  expect(await keeper.current()).toEqual({ token: "second" });
+  await writeFile(file, "third");
+  keeper.refused();
+  expect(await keeper.current()).toEqual({ token: "third" });
+  await writeFile(file, "two\r\nlines: x");
+  keeper.refused();
+  await expect(keeper.current()).rejects.toMatchObject({ code: "unavailable" });
+});
+
+test("a plugin is asked once for all requests, and again before its credentials end", async () => {
+  let [now, steady] = [Date.now(), 0];
+  const counter = join(folder, "count");
+  const script = `const fs = require("fs"); fs.appendFileSync(${JSON.stringify(counter)}, "x");
+    console.log(JSON.stringify({ apiVersion: JSON.parse(process.env.KUBERNETES_EXEC_INFO).apiVersion, kind: "ExecCredential",
+      status: { token: process.env.GIVEN + fs.readFileSync(${JSON.stringify(counter)}, "utf8").length, expirationTimestamp: new Date(${now} + 600000).toISOString() } }))`;
+  const source = { account: { kind: "exec", plugin: plugin(script) } } as const;
+  const keeper = new LoginKeeper(source, { env: {}, signal, now: () => new Date(now), steady: () => steady });
+  const all = await Promise.all([keeper.current(), keeper.current()]);
+  expect(all.map(({ token }) => token)).toEqual(["from-the-file1", "from-the-file1"]);
+  [now, steady] = [now + 300_000, 300_000];
+  expect((await keeper.current()).token).toBe("from-the-file1");
+  [now, steady] = [now + 260_000, 600_000];
+  expect((await keeper.current()).token).toBe("from-the-file2");
+});
+
+test.each([
+  ["fails", "process.exit(3)"],
+  ["prints something else", "console.log('secret-output')"],
+  ["prints without end", "for (;;) require('fs').writeSync(1, 'secret-output'.repeat(10000))"],
+])("a plugin that %s gives no credentials, and its output is in no error", async (_, script) => {
+  const thrown = await runPlugin(plugin(script), {}, signal).catch((error: unknown) => error);
+  expect(thrown).toMatchObject({ code: "unavailable" });
+  expect(JSON.stringify([(thrown as PlatformError).message, String((thrown as PlatformError).cause)])).not.toContain("secret-output");
+});
+
+test("a plugin that is not there is named", async () => {
+  const missing = { apiVersion, command: join(folder, "none") };
+  await expect(runPlugin(missing, {}, signal)).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("not there") });
+});
+
+test.each([
+  printed({}),
+  printed({ clientCertificateData: "x" }),
+  printed({ token: "a\r\nb" }),
+  JSON.stringify({ apiVersion: "client.authentication.k8s.io/v1beta1", kind: "ExecCredential", status: { token: "x" } }),
+])("%s is refused", (output) => {
+  expect(() => readCredential(plugin(""), output)).toThrow(expect.objectContaining({ code: "unavailable" }));
+});
+
+test("whatever a plugin prints, it is read or refused", () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.json(), fc.object().map(printed)), (output) => {
+      try {
+        readCredential(plugin(""), output);
+      } catch (thrown) {
+        expect(thrown).toBeInstanceOf(PlatformError);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
