@@ -229,11 +229,11 @@ describe.skipIf(world instanceof NotHere)(`the chart platform-kube-agent${skip}`
     );
   });
 
-  test("removed, it leaves the token alone", async () => {
+  test("removed, it leaves nothing", async () => {
     expect((await callHelm("uninstall", "agent")).status).toBe(0);
     const left = (
       await must("get", "secrets,configmaps,roles,statefulsets,deployments", "-l", "app.kubernetes.io/instance=agent", "-o", "name")
     ).trim();
-    expect(left).toBe("secret/agent-join-token");
+    expect(left).toBe("");
   });
 });
