@@ -49,7 +49,7 @@ test.for([
   ],
   [
     ["tctl", "users", "update", "--set"],
-    ["--set-roles", "--set-logins", "--set-db-users", "--set-db-names", "--set-db-roles"],
+    ["--set-roles", "--set-logins", "--set-db-users", "--set-db-names", "--set-db-roles", "--set-kubernetes-users", "--set-kubernetes-groups"],
   ],
   [
     ["tctl", "auth", "export", "--type", "tls"],

@@ -35,6 +35,7 @@ test("each reason is normal, or needs an admin", () => {
   expect(alarming).toEqual([
     "below_minimum",
     "not_signed",
+    "above_proxy",
     "endpoint_unreachable",
     "certificate_wrong",
     "version_nonsense",
@@ -53,6 +54,8 @@ test("each reason is normal, or needs an admin", () => {
     "timer_off",
     "never_ran",
     "updater_silent",
+    "set_back",
+    "kubernetes_failed",
     "internal",
   ]);
   expect(exitStatus("held_by_admin", true)).toBe(1);

@@ -28,7 +28,7 @@ test.each([
   ["both are named", server(() => ({ status: 201, allowed: false })), "denied", "users and groups"],
   ["credentials that are refused", server(() => ({ status: 401 })), "unauthenticated", "credentials"],
   ["reviews that are refused", server(() => ({ status: 403 })), "denied", "selfsubjectaccessreviews"],
-  ["an answer that is no review", server(() => ({ status: 200 })), "unavailable", "200"],
+  ["an answer without a review", server(() => ({ status: 200 })), "unavailable", "200"],
   [
     "no way to it",
     { facts: { name: "prod" }, send: async () => await Promise.reject(new PlatformError("timeout", "no connection")) } as unknown as Api,

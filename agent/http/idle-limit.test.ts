@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { usualWaits } from "./http-session.ts";
+import { usualLimits } from "./http-handlers.ts";
 import { IdleLimit } from "./idle-limit.ts";
 
 let ended = 0;
@@ -8,7 +8,7 @@ let limit: IdleLimit;
 beforeEach(() => {
   vi.useFakeTimers();
   ended = 0;
-  limit = new IdleLimit(usualWaits, () => {
+  limit = new IdleLimit(usualLimits, () => {
     ended += 1;
   });
 });
@@ -20,7 +20,7 @@ afterEach(() => {
 const hour = 3_600_000;
 
 test("a connection without a first request ends after its time", () => {
-  vi.advanceTimersByTime(usualWaits.firstMs - 1);
+  vi.advanceTimersByTime(usualLimits.firstMs - 1);
   expect(ended).toBe(0);
   vi.advanceTimersByTime(1);
   expect(ended).toBe(1);
@@ -35,7 +35,7 @@ test("an event stream that is silent for an hour is not idle, whatever other req
   }
   expect(ended).toBe(0);
   events();
-  vi.advanceTimersByTime(usualWaits.idleMs - 1);
+  vi.advanceTimersByTime(usualLimits.idleMs - 1);
   expect(ended).toBe(0);
   vi.advanceTimersByTime(1);
   expect(ended).toBe(1);
