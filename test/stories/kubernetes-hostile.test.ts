@@ -1,13 +1,11 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { askKubeRaw, beginKube, connectKube } from "../world/kubernetes/kube-client.ts";
+import { beginKube } from "../world/kubernetes/kube-client.ts";
 import { allResources, type Entrance, KubePlatform } from "../world/kubernetes/kube-platform.ts";
 import { type ScriptedApiServer, startScriptedApiServer } from "../world/kubernetes/scripted-api-server.ts";
 import { streamGrowth, watchMemory } from "../world/peak-memory.ts";
 import { rounds } from "../world/rounds.ts";
-import { until } from "../world/until.ts";
 
 const isRoot = process.getuid?.() === 0;
 const MiB = 1024 * 1024;
@@ -21,13 +19,9 @@ describe.skipIf(!isRoot)("a hostile API server", () => {
   let some: Entrance;
   let all: Entrance;
   let answer: (request: IncomingMessage, response: ServerResponse) => void = (_, response) => response.writeHead(404).end();
-  let upgrade: (request: IncomingMessage, socket: Socket) => void = (_, socket) => socket.destroy();
 
   beforeAll(async () => {
-    server = await startScriptedApiServer({
-      request: (request, response) => answer(request, response),
-      upgrade: (request, socket) => upgrade(request, socket),
-    });
+    server = await startScriptedApiServer({ request: (request, response) => answer(request, response) });
     platform = await KubePlatform.open(server);
     const everything = { kubernetes_groups: ["system:masters"], kubernetes_resources: allResources };
     all = await (await platform.user("ada", everything)).entrance();
@@ -57,7 +51,9 @@ describe.skipIf(!isRoot)("a hostile API server", () => {
   const swallow = async (entrance: Entrance, path: string): Promise<{ status: number; size: number; complete: boolean; start: string }> => {
     const begun = await beginKube(entrance, path, { headers: { accept: "application/json" } });
     begun.end();
-    const [response] = (await once(begun, "response")) as [IncomingMessage];
+    // An answer that breaks off before its first object ends the connection.
+    const [response] = (await once(begun, "response").catch(() => [])) as [IncomingMessage?];
+    if (response === undefined) return { status: 0, size: 0, complete: false, start: "" };
     let [size, start] = [0, ""];
     response.on("data", (chunk: Buffer) => {
       size += chunk.length;
@@ -127,80 +123,5 @@ describe.skipIf(!isRoot)("a hostile API server", () => {
     const got = await swallow(some, "/api/v1/namespaces/n/pods");
     expect(got.start).not.toContain("db-secret");
     expect(got.status !== 200 || !got.complete || got.size < 200).toBe(true);
-  });
-
-  const upgradeHead = (entrance: Entrance): readonly string[] => [
-    `POST ${entrance.prefix}/api/v1/namespaces/n/pods/web-1/exec?command=id&stdout=1 HTTP/1.1`,
-    `Host: ${entrance.host}:${entrance.port}`,
-    "Connection: Upgrade",
-    "Upgrade: SPDY/3.1",
-    "X-Stream-Protocol-Version: v4.channel.k8s.io",
-  ];
-  test.each([403, 500, 200, 302])("after a refused upgrade (%i) no byte of the client reaches it", async (status) => {
-    const heard: string[] = [];
-    upgrade = (_, socket) => {
-      socket.on("data", (chunk: Buffer) => heard.push(chunk.toString()));
-      socket.write(`HTTP/1.1 ${status} No\r\nContent-Length: 2\r\nLocation: https://127.0.0.1:1/\r\nContent-Type: text/plain\r\n\r\nno`);
-    };
-    const socket = await connectKube(all);
-    let printed = "";
-    socket.on("data", (chunk: Buffer) => (printed += chunk.toString()));
-    socket.write(`${upgradeHead(all).join("\r\n")}\r\n\r\n`);
-    await until("the refusal is there", () => printed.startsWith("HTTP/1.1 "));
-    expect(printed).not.toMatch(/^HTTP\/1.1 101/);
-    socket.write("GET /api/v1/namespaces/kube-system/secrets HTTP/1.1\r\nHost: x\r\n\r\n");
-    socket.end();
-    await once(socket, "close");
-    expect(heard.join("")).not.toContain("kube-system");
-  });
-
-  test("bytes sent along with an upgrade that is refused do not reach it", async () => {
-    const heard: string[] = [];
-    upgrade = (_, socket) => {
-      socket.on("data", (chunk: Buffer) => heard.push(chunk.toString()));
-      setTimeout(() => socket.write("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"), 300);
-    };
-    await askKubeRaw(all, [...upgradeHead(all), "", "GET /api/v1/secrets HTTP/1.1", "Host: x"], 3_000);
-    expect(heard.join("")).not.toContain("secrets");
-  });
-
-  test("the agent's own token goes to it only, and no header of the user's login", async () => {
-    let headers: readonly string[] = [];
-    answer = (request, response) => {
-      headers = request.rawHeaders;
-      response.writeHead(200, { "content-type": "application/json" }).end('{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}');
-    };
-    const got = await swallow(all, "/api/v1/namespaces/n/pods");
-    expect(got.status).toBe(200);
-    const named = (name: string): readonly string[] => headers.filter((_, at) => at % 2 === 1 && headers[at - 1]?.toLowerCase() === name);
-    expect(named("authorization")).toEqual(["Bearer token-of-the-agent"]);
-    expect(named("impersonate-user")).toEqual(["ada"]);
-    expect(got.start).not.toContain("token-of-the-agent");
-  });
-
-  test(`a watch lives while nothing happens (${rounds(3900, 40)} s), and what happens then arrives at once`, {
-    timeout: rounds(4_000, 120) * 1000,
-  }, async () => {
-    let watching: ServerResponse | undefined;
-    answer = (_, response) => {
-      response.writeHead(200, { "content-type": "application/json", "transfer-encoding": "chunked" });
-      response.flushHeaders();
-      watching = response;
-    };
-    const begun = await beginKube(some, "/api/v1/namespaces/n/pods?watch=1", { headers: { accept: "application/json" } });
-    begun.end();
-    const [response] = (await once(begun, "response")) as [IncomingMessage];
-    const quiet = rounds(3900, 40) * 1000;
-    const closed = once(response, "close", { signal: AbortSignal.timeout(quiet) }).then(
-      () => "closed",
-      () => "open",
-    );
-    expect(await closed).toBe("open");
-    const from = performance.now();
-    const data = once(response, "data", { signal: AbortSignal.timeout(10_000) });
-    watching?.write(`${JSON.stringify({ type: "ADDED", object: { metadata: { name: "web-1", namespace: "n" } } })}\n`);
-    expect(String((await data)[0])).toContain("web-1");
-    expect(performance.now() - from).toBeLessThan(1_000);
-    begun.destroy();
   });
 });

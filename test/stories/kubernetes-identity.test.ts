@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditEvents } from "../world/audited.ts";
 import { askKube, askKubeRaw } from "../world/kubernetes/kube-client.ts";
-import { allResources, type Entrance, KubePlatform, type KubeRole, type KubeUser } from "../world/kubernetes/kube-platform.ts";
+import { allResources, type Entrance, KubePlatform, type KubeRole } from "../world/kubernetes/kube-platform.ts";
 import { type KubeAuditEvent, type KubeWorld, kubeWorld } from "../world/kubernetes/kube-world.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
 import { until } from "../world/until.ts";
@@ -23,13 +23,11 @@ describe.skipIf(opened instanceof NotHere)(`who the API server sees${reason}`, (
     several: { kubernetes_users: ["robin", "kim"], kubernetes_groups: ["dev"], kubernetes_resources: allResources },
   };
   const entrances: Record<string, Entrance> = {};
-  const users: Record<string, KubeUser> = {};
 
   beforeAll(async () => {
     platform = await KubePlatform.open(world);
     for (const [name, role] of Object.entries(roles)) {
       const user = await platform.user(name, role);
-      users[name] = user;
       entrances[name] = await user.entrance();
     }
   });
@@ -91,7 +89,7 @@ describe.skipIf(opened instanceof NotHere)(`who the API server sees${reason}`, (
       sent: ["Connection", "close, Impersonate-User, Impersonate-Group, Authorization"],
       seen: "plain: dev ops",
     },
-    { name: "underscores", as: "plain", sent: ["Impersonate_User", "system:admin", "Impersonate_Group", "system:masters"], seen: "plain: dev ops" },
+    { name: "underscores", as: "plain", sent: ["Impersonate_User", "system:admin", "Impersonate_Group", "system:masters"] },
     {
       name: "a front proxy's headers",
       as: "plain",
@@ -111,17 +109,6 @@ describe.skipIf(opened instanceof NotHere)(`who the API server sees${reason}`, (
     expect(await seen(agent)).toEqual(wanted === undefined ? [] : [wanted]);
   });
 
-  test("kubectl says why several users need a choice, and --as makes it", async () => {
-    const { several } = users;
-    const without = await several?.kubectl("1.36", ["get", "pods"]);
-    expect(without).toMatchObject({ status: 1 });
-    expect(without?.stderr).toMatch(/--as/);
-    const chosen = await several?.kubectl("1.20", ["get", "pods", "--as=kim"]);
-    expect(chosen?.stderr).toMatch(/User "kim" cannot list resource "pods"/);
-    const granted = await several?.kubectl("1.32", ["auth", "can-i", "list", "pods", "--as=nobody"]);
-    expect(granted?.stderr).toMatch(/nobody/);
-  });
-
   const forms = [
     "//evil/api/v1/pods",
     "/api//v1/pods",
@@ -136,7 +123,6 @@ describe.skipIf(opened instanceof NotHere)(`who the API server sees${reason}`, (
     "/api/v1\\pods",
     "/api/v1/pods%00",
     "/api/v1/namespaces/%00/pods",
-    "/api/v1/pods;x=1/..;/",
     "/api/v1/p\u00f6ds",
     "/api/v1/namespaces/%zz/pods",
     "/api/v1/namespaces/%ff/pods",
