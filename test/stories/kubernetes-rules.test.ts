@@ -172,7 +172,9 @@ describe.skipIf(opened instanceof NotHere)(`what roles allow in a cluster${reaso
     const [response] = (await once(begun, "response")) as [IncomingMessage];
     expect(response.statusCode).toBe(200);
     const seen: string[] = [];
+    response.on("error", () => {});
     const lines = createInterface({ input: response });
+    lines.on("error", () => {});
     lines.on("line", (line) => {
       const { type, object } = JSON.parse(line) as { type: string; object: { metadata: { name: string; labels?: { turn?: string } } } };
       if (type !== "BOOKMARK") seen.push(`${object.metadata.name} ${object.metadata.labels?.turn}`);
