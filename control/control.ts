@@ -2,6 +2,7 @@ import { setMaxListeners } from "node:events";
 import { caPin } from "../core/api/ca-pin.ts";
 import type { HostCredentials } from "../core/api/host-credentials.ts";
 import { errorText, PlatformError } from "../core/errors/platform-error.ts";
+import { serviceKinds, serviceNames } from "../core/kinds/service-kinds.ts";
 import { inCluster, isInCluster } from "../core/kubernetes/in-cluster.ts";
 import { KubernetesApi } from "../core/kubernetes/kubernetes-api.ts";
 import type { Log } from "../core/log/log.ts";
@@ -195,7 +196,9 @@ async function createJoinToken(auth: Auth | undefined): Promise<string> {
       hint: "set platform.auth_token (create one with `tctl tokens add --type=node`)",
     });
   }
-  const { secret } = await auth.localClient("auth").createToken({ roles: ["node"], ttlSeconds: localTokenSeconds, uses: 1, secret: "" });
+  // All services: the admin of this host is that of the auth service.
+  const roles = serviceNames.map((kind) => serviceKinds[kind].token);
+  const { secret } = await auth.localClient("auth").createToken({ roles, ttlSeconds: localTokenSeconds, uses: 1, secret: "" });
   return secret;
 }
 

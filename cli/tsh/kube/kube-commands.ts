@@ -91,7 +91,7 @@ function kubectlCommand(proxy: OptionSpec): CommandSpec {
     name: "kubectl",
     summary: "run kubectl on a Kubernetes cluster",
     details:
-      "Run kubectl through a local port that exists as long as it runs: no plugin is started, and it works where a device in the path\nends TLS. The clusters are those of tsh kube login, or --kube-cluster. Arguments are kubectl's; the exit status is its own.",
+      "Run kubectl through a local port that exists as long as it runs: no plugin is started. The clusters are\nthose of tsh kube login, or --kube-cluster. Arguments are kubectl's; the exit status is its own.",
     args: ["[kubectl argument...]"],
     passThrough: true,
     passUnknown: true,
@@ -120,7 +120,7 @@ export function proxyKubeCommand(proxy: OptionSpec): CommandSpec {
     name: "kube",
     summary: "reach Kubernetes clusters at a local port",
     details:
-      "Listen on a port of 127.0.0.1 and pass connections to Kubernetes clusters, until the command is interrupted. A kubeconfig for\nthis port is written beside your own; its clients need no plugin. Where a device in the path ends TLS, this is the way.",
+      "Listen on a port of 127.0.0.1 and pass connections to Kubernetes clusters, until the command is interrupted. A kubeconfig for\nthis port is written beside your own; its clients need no plugin.",
     args: ["[name...]"],
     options: [
       { flags: "--port <port>", text: "local port; default: any free port" },
