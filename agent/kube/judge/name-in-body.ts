@@ -1,5 +1,5 @@
-import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { membersOf, textOf } from "../filter/scan-json.ts";
+import { fieldsOf, objectIn, onlyField } from "./protobuf-fields.ts";
 import type { KubeRequest } from "./read-request.ts";
 
 /** Names of a new object, from the body of its creation; without any the cluster may give it whatever name. */
@@ -53,53 +53,13 @@ function onlyMember<Key extends string>(body: Buffer, start: number, keys: reado
   return found;
 }
 
-/** Of the envelope: the object's bytes. Of the object: its metadata. Of that: its names. The numbers of the fields in Kubernetes' own definitions. */
-const fields = { raw: 2, metadata: 1, name: 1, generateName: 2 } as const;
-const magic = Buffer.from("k8s\0");
+/** Numbers of the fields in Kubernetes' own definitions: of an object its metadata, of that the names. */
+const fields = { metadata: 1, name: 1, generateName: 2 } as const;
 
 function nameInProtobuf(body: Buffer): BodyName {
-  if (!body.subarray(0, magic.length).equals(magic)) return {};
-  const metadata = onlyField(onlyField(body.subarray(magic.length), fields.raw), fields.metadata);
+  const metadata = onlyField(objectIn(body), fields.metadata);
   if (metadata === undefined) return {};
   const [name, generateName] = [fieldsOf(metadata, fields.name), fieldsOf(metadata, fields.generateName)];
   if (name.length > 1 || generateName.length > 1) return {};
   return { ...(name[0] && { name: name[0].toString("utf8") }), ...(generateName[0] && { generateName: generateName[0].toString("utf8") }) };
-}
-
-/** The bytes of a field that is there once: a second one would be merged into it. */
-function onlyField(message: Buffer | undefined, wanted: number): Buffer | undefined {
-  if (message === undefined) return undefined;
-  const found = fieldsOf(message, wanted);
-  return found.length === 1 ? found[0] : undefined;
-}
-
-/** All fields of this number that have a length. Throws `invalid` for what is not protobuf. */
-function fieldsOf(message: Buffer, wanted: number): readonly Buffer[] {
-  const found: Buffer[] = [];
-  let at = 0;
-  const varint = (): number => {
-    let value = 0;
-    for (let shift = 0; shift < 10; shift += 1) {
-      const byte = message[at];
-      at += 1;
-      if (byte === undefined) throw new PlatformError("invalid", "the protobuf of the request's body is cut off");
-      value += (byte & 0x7f) * 2 ** (7 * shift);
-      if (byte < 0x80) return value;
-    }
-    throw new PlatformError("invalid", "the protobuf of the request's body has a number that is too long");
-  };
-  while (at < message.length) {
-    const key = varint();
-    const [field, wire] = [Math.floor(key / 8), key % 8];
-    if (wire === 0) varint();
-    else if (wire === 1) at += 8;
-    else if (wire === 5) at += 4;
-    else if (wire === 2) {
-      const length = varint();
-      if (at + length > message.length) throw new PlatformError("invalid", "the protobuf of the request's body is cut off");
-      if (field === wanted) found.push(message.subarray(at, at + length));
-      at += length;
-    } else throw new PlatformError("invalid", "the protobuf of the request's body cannot be read");
-  }
-  return found;
 }
