@@ -3,12 +3,8 @@ import { connect as connectHttp2 } from "node:http2";
 import { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setImmediate as turn } from "node:timers/promises";
-import { connect as connectTls, type TLSSocket } from "node:tls";
 import { expect, test } from "vitest";
-import { alpn, roleServerName } from "../../core/transport/alpn.ts";
-import { hostContext, terminateTls } from "../../core/transport/arrivals/server-tls.ts";
-import { insideAuthorities } from "../../test/inside/authorities.ts";
-import { socketPair } from "../../test/inside/socket-pair.ts";
+import { tlsPair } from "../../test/inside/tls-pair.ts";
 import { sendWhole } from "./exchange.ts";
 import { type HttpHandlers, usualLimits } from "./http-handlers.ts";
 import { serveHttp2 } from "./serve-http2.ts";
@@ -51,16 +47,13 @@ function gated(below: Duplex) {
 
 /** TLS between a server, whose writes can be held, and a client. */
 async function held() {
-  const own = await insideAuthorities();
-  const [near, far] = await socketPair();
-  const gate = gated(far);
-  const accepted = terminateTls(gate.stream, { context: hostContext(await own.host("kube-1")), alpn: alpn.service });
-  const client = connectTls({ socket: near, ca: own.hostCaPem, servername: roleServerName("node"), ALPNProtocols: [alpn.service] });
-  client.on("error", () => {});
-  await once(client, "secureConnect");
-  const server: TLSSocket = await accepted;
-  server.on("error", () => {});
-  return { ...gate, client, server };
+  const below = Promise.withResolvers<ReturnType<typeof gated>>();
+  const pair = await tlsPair("h2", (socket) => {
+    const gate = gated(socket);
+    below.resolve(gate);
+    return gate.stream;
+  });
+  return { ...pair, ...(await below.promise) };
 }
 
 // Node ends the process when HTTP/2 writes on a TLS stream of which a write is under way (TLSWrap::DoWrite, !current_write_).

@@ -2,30 +2,10 @@ import { once } from "node:events";
 import { request } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { text } from "node:stream/consumers";
-import { connect as connectTls, type TLSSocket } from "node:tls";
-import { beforeAll, expect, test } from "vitest";
-import { type InsideAuthorities, insideAuthorities } from "../../test/inside/authorities.ts";
-import { socketPair } from "../../test/inside/socket-pair.ts";
+import { expect, test } from "vitest";
+import { tlsPair } from "../../test/inside/tls-pair.ts";
 import { PlatformError } from "../errors/platform-error.ts";
-import { roleServerName } from "../transport/alpn.ts";
-import { hostContext, terminateTls } from "../transport/arrivals/server-tls.ts";
 import { refuseKubeClient } from "./refuse-kube-client.ts";
-
-let own: InsideAuthorities;
-beforeAll(async () => {
-  own = await insideAuthorities();
-});
-
-async function connected(protocol: "h2" | "http/1.1"): Promise<{ readonly server: TLSSocket; readonly client: TLSSocket }> {
-  const [near, far] = await socketPair();
-  const accepted = terminateTls(far, { context: hostContext(await own.host("proxy")), alpn: protocol });
-  const client = connectTls({ socket: near, ca: own.hostCaPem, servername: roleServerName("node"), ALPNProtocols: [protocol] });
-  client.on("error", () => {});
-  await once(client, "secureConnect");
-  const server = await accepted;
-  server.on("error", () => {});
-  return { server, client };
-}
 
 const denied = new PlatformError("denied", "access denied: locked", { hint: "call somebody" });
 const status = { kind: "Status", status: "Failure", code: 403, message: "access denied: locked\ncall somebody" };
@@ -33,7 +13,7 @@ const never = new AbortController().signal;
 
 // Node's HTTP/2 threw outside of any call of ours where bytes were buffered in a TLS stream that was made by hand.
 test.each(["buffered", "sent later"])("a client of HTTP/2 whose first bytes are %s reads the refusal, and the end", async (when) => {
-  const { server, client } = await connected("h2");
+  const { server, client } = await tlsPair("h2");
   const refuse = async (): Promise<void> => await refuseKubeClient(server, denied, never);
   const early = when === "buffered" ? undefined : refuse();
   const session = connectHttp2("https://kube.test", { createConnection: () => client });
@@ -54,7 +34,7 @@ test.each(["buffered", "sent later"])("a client of HTTP/2 whose first bytes are 
 });
 
 test("a client of HTTP/1.1 reads the refusal, and the end", async () => {
-  const { server, client } = await connected("http/1.1");
+  const { server, client } = await tlsPair("http/1.1");
   const refused = refuseKubeClient(server, denied, never);
   const sent = request({ createConnection: () => client, path: "/api" }).end();
   const [response] = (await once(sent, "response")) as [AsyncIterable<Buffer> & { readonly statusCode?: number }];
@@ -65,7 +45,7 @@ test("a client of HTTP/1.1 reads the refusal, and the end", async () => {
 });
 
 test.each(["h2", "http/1.1"] as const)("a client of %s that requests nothing is dropped at the signal", async (protocol) => {
-  const { server } = await connected(protocol);
+  const { server } = await tlsPair(protocol);
   const over = new AbortController();
   const refused = refuseKubeClient(server, denied, over.signal);
   over.abort();
