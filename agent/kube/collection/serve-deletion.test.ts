@@ -4,7 +4,11 @@ import { text } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Access } from "../../access/access-source.ts";
+import type { ClientRequest } from "../../http/exchange.ts";
+import type { Judged } from "../http/judged.ts";
+import { type KubeSession, Running } from "../kube-session.ts";
 import { ApiWorld, kubeRole } from "../testing/api-world.ts";
+import { serveDeletion } from "./serve-deletion.ts";
 
 let world: ApiWorld;
 beforeAll(async () => {
@@ -206,6 +210,30 @@ test("a client that does not send all of the options deletes nothing", async () 
   tls.end();
   await once(tls, "close");
   expect(deletions).toEqual([]);
+});
+
+test("what takes too long ends with objects left, which the client reads", async () => {
+  const { cluster, deps } = await world.service({ access });
+  const session: KubeSession = {
+    ...{ cluster, deps, names: { cluster: "inside", kubeCluster: "prod" }, user: { name: "alice" }, sid: "s", clientAddress: "192.0.2.7:4000" },
+    ...{
+      recordingMode: "off",
+      strictRecording: () => false,
+      judge: async () => judged,
+      running: new Running(),
+      requests: deps.requests,
+      touch: () => {},
+    },
+  };
+  const judged: Judged = {
+    ...{ facts: {}, identity: { user: "alice", groups: ["ops"] }, isProxied: false, isWatch: false, isOpen: false, again: () => {} },
+  };
+  onDelete = (name) => name === "web-2";
+  const deletion = { place: { group: "", version: "v1", resource: "pods", namespace: "a" }, query: new Map(), mayDelete: () => true };
+  const asked: ClientRequest = { method: "DELETE", target: pods, hosts: [], headers: [], body: undefined, trailers: () => [], version: 1 };
+  const request = { asked, judged, deletion, body: Buffer.alloc(0), signal: new AbortController().signal, limitMs: 500 };
+  await expect(serveDeletion(request, session)).rejects.toMatchObject({ code: "timeout", message: expect.stringContaining("objects are left") });
+  expect(deleted()).not.toContain("xweb-1");
 });
 
 test("with a request for another protocol it is refused", async () => {
