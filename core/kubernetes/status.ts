@@ -9,7 +9,8 @@ const statusCodes: Readonly<Record<ErrorCode, number>> = {
   invalid: 400,
   unauthenticated: 401,
   denied: 403,
-  not_found: 404,
+  // Of a cluster. 404 says that the object is not there: `--ignore-not-found` and controllers would believe it while an agent is away.
+  not_found: 503,
   already_exists: 409,
   conflict: 409,
   limit: 429,
@@ -37,7 +38,7 @@ const reasons: Readonly<Record<number, string>> = {
   504: "Timeout",
 };
 
-/** The HTTP status for a refusal of ours. */
+/** The HTTP status for the refusal of a connection. */
 export function kubeStatusCode(code: ErrorCode): number {
   return statusCodes[code];
 }

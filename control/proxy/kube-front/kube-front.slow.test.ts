@@ -176,9 +176,9 @@ describe("a client that is refused gets a Status, and the end of the connection"
   test("a cluster that is not there and one that the roles do not allow are distinguished only by the audit log", async () => {
     const missing = await refusal(await world.certificate({ routeName: "missing" }));
     const hidden = await refusal(await world.certificate({ routeName: "hidden" }));
-    expect(missing).toMatchObject({ code: 404, reason: "NotFound", message: expect.stringContaining("tsh kube ls") });
+    expect(missing).toMatchObject({ code: 503, reason: "ServiceUnavailable", message: expect.stringContaining("tsh kube ls") });
     expect({ ...hidden, message: hidden.message.replace("hidden", "missing") }).toEqual(missing);
-    expect((await refusal(await world.certificate({}, "bob"))).code).toBe(404);
+    expect((await refusal(await world.certificate({}, "bob"))).code).toBe(503);
   });
 
   test("a locked user reads so", async () => {

@@ -106,10 +106,11 @@ function nextHost(kube: string, tried: ReadonlySet<string>, { registry }: Pick<R
     .find((id) => !tried.has(id));
 }
 
-/** The same words for a cluster that does not exist and for one that is not allowed; the audit log has the reason. */
+/** The same words for a cluster that does not exist, one without an agent, and one that is not allowed; the audit log has the reason. */
 function withoutDifference(error: PlatformError, kube: string): PlatformError {
   if (error.code !== "denied" && error.code !== "not_found") return error;
-  return new PlatformError("not_found", `Kubernetes cluster ${JSON.stringify(kube.slice(0, 64))} does not exist, or your roles do not allow it`, {
+  const name = JSON.stringify(kube.slice(0, 64));
+  return new PlatformError("not_found", `Kubernetes cluster ${name} does not exist, has no connected agent, or your roles do not allow it`, {
     hint: "`tsh kube ls` lists those that you may use",
     cause: error,
   });
