@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { type IncomingMessage, type RequestOptions, request, type ServerResponse } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
 import { text } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -210,6 +211,22 @@ test("a client that does not send all of the options deletes nothing", async () 
   tls.end();
   await once(tls, "close");
   expect(deletions).toEqual([]);
+});
+
+test.each([
+  ["allowed", access, 200],
+  ["refused", { roles: [kubeRole("access", [{ kind: "pod", namespace: "a", name: "web-*", verbs: ["get"] }])] }, 403],
+])("over HTTP/2, a deletion that is %s is answered, with its options sent or still to come", async (_, given, status) => {
+  const { tls } = await world.enter({ access: given });
+  const session = connectHttp2("https://kube.test", { createConnection: () => tls });
+  session.on("error", () => {});
+  const stream = session.request({ ":method": "DELETE", ":path": `${pods}?dryRun=All`, "content-type": "application/json" }, { endStream: false });
+  const body = '{"kind":"DeleteOptions","apiVersion":"v1","dryRun":["All"]}';
+  if (status === 200) stream.end(body);
+  const [headers] = (await once(stream, "response", { signal: AbortSignal.timeout(10_000) })) as [{ readonly ":status"?: number }];
+  expect([headers[":status"], JSON.parse(await text(stream))]).toMatchObject([status, { kind: "Status", code: status }]);
+  expect(deletions.map((one) => one.body)).toEqual(status === 200 ? [body, body, body] : []);
+  session.destroy();
 });
 
 test("what takes too long ends with objects left, which the client reads", async () => {
