@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Shows the main job with real programs: a shell on a host behind a firewall, a query at a database there, and a web application in the browser.
+# Shows the main job with real programs: a shell on a host behind a firewall, a query at a database there, a web
+# application in the browser, and kubectl at a Kubernetes cluster.
 #
 #   laptop, control  (this machine)  <--->  HTTP proxy (squid, basic auth)  <--->  agent (firewalled: lets out only TCP to the proxy)
 #
@@ -201,7 +202,7 @@ if [ "$namespaces" = yes ]; then
 fi
 
 say "3. The agent joins with a token and the CA pin"
-show tctl tokens add --type=node,db,app --ttl=5m | tee "$work/token"
+show tctl tokens add --type=node,db,app,kube --ttl=5m | tee "$work/token"
 token=$(grep -oE '\b[0-9a-f]{32,64}\b' "$work/token" | head -n 1)
 cat >"$work/agent.yaml" <<Y
 version: v3
@@ -226,6 +227,10 @@ db_service:
 app_service:
   enabled: yes
   debug_app: yes
+kubernetes_service:
+  enabled: yes
+  resources:
+    - labels: { env: demo }
 Y
 chmod 600 "$work/agent.yaml"
 rm -f "$work/token"
@@ -256,8 +261,17 @@ kind: role
 version: v7
 metadata: { name: dumper-users }
 spec: { allow: { app_labels: { platform/debug: "yes" } } }
+---
+kind: role
+version: v7
+metadata: { name: shop-viewers }
+spec:
+  allow:
+    kubernetes_labels: { env: demo }
+    kubernetes_groups: [viewers]
+    kubernetes_resources: [{ kind: pod, namespace: default, name: "shop-*", verbs: [get, list, watch] }]
 Y
-show tctl users add alice --roles=access,auditor,orders-readers,dumper-users --logins="$login" | tee "$work/invite"
+show tctl users add alice --roles=access,auditor,orders-readers,dumper-users,shop-viewers --logins="$login" | tee "$work/invite"
 invite=$(grep -o '/web/invite/[0-9a-f]*' "$work/invite" | head -n 1 | cut -d/ -f4)
 url=https://$proxy/v1/webapi/users/invite/$invite
 uri=$(curl -ksf "$url" | "$node" -e 'process.stdin.on("data", (d) => console.log(JSON.parse(d).otpauth_uri))')
@@ -358,6 +372,8 @@ if [ "${CHECK:-}" = 1 ] && can chromium; then
   grep -q '"sub": "alice"' "$work/dumped"
 fi
 
+. scripts/demo-kubernetes.sh
+
 if [ "${CHECK:-}" = 1 ]; then
   say "All of it worked."
   exit 0
@@ -369,6 +385,7 @@ export PATH=$dist:\$PATH TSH_HOME=$TSH_HOME PLATFORM_DATA_DIR=$PLATFORM_DATA_DIR
 tsh ssh $login@$node_name            # an interactive shell
 tsh config > /tmp/ssh_config && ssh -F /tmp/ssh_config $login@$node_name.demo.cluster uptime
 tsh db connect --db-user=reader --db-name=orders orders   # psql, if PostgreSQL is there
+tsh kube login demo && kubectl get pods      # if a Kubernetes control plane is there
 tctl users ls; tctl tokens ls; tctl get roles; tctl audit ls --format=json
 
 The Web UI:       https://$proxy/web/   user: alice   password: $password

@@ -14,8 +14,7 @@ export const http2Preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "lat
 export async function serveHttp2(socket: TLSSocket, handlers: HttpHandlers, limits: ConnectionLimits = usualLimits): Promise<void> {
   leaveHandshake(socket);
   // Node's HTTP/2 writes past the stream: one of its own writes that is still under way would end the process (TLSWrap::DoWrite, !current_write_).
-  if (socket.writableLength > 0) await new Promise<void>((resolve) => void socket.write(Buffer.alloc(0), () => resolve()));
-  if (socket.destroyed) return;
+  if (!(await hasWritten(socket, limits.firstMs)) || socket.destroyed) return void socket.destroy();
   const http2 = performServerHandshake(socket, {
     maxSessionMemory: 16,
     settings: { maxConcurrentStreams: limits.maxExchanges, maxHeaderListSize: maxHead, enableConnectProtocol: false },
@@ -34,6 +33,17 @@ export async function serveHttp2(socket: TLSSocket, handlers: HttpHandlers, limi
   await new Promise<void>((resolve) => void socket.once("close", () => resolve()));
   limit.stop();
   http2.destroy();
+}
+
+/** Whether all that was written to a stream has left it within this time, ms. */
+async function hasWritten(socket: TLSSocket, limitMs: number): Promise<boolean> {
+  if (socket.writableLength === 0) return true;
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => resolve(false), limitMs);
+  socket.write(Buffer.alloc(0), () => resolve(true));
+  const isOut = await promise;
+  clearTimeout(timer);
+  return isOut;
 }
 
 function clientRequest(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): ClientRequest {

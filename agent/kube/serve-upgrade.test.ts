@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Access } from "../access/access-source.ts";
 import { encodeSpdyData } from "./codec/spdy-reader.ts";
@@ -162,6 +162,44 @@ test("no byte after an upgrade that was refused reaches the API server (CVE-2018
   expect(upstream.bytes.length).toBe(0);
   expect(world.requests.filter(({ url }) => !url.startsWith(pod))).toEqual([]);
 });
+
+describe("an upgrade that was refused ends the client's connection", () => {
+  const answers = [403, 500, 200, 302].map((status) => [
+    status,
+    `HTTP/1.1 ${status} No\r\nContent-Length: 2\r\nLocation: https://127.0.0.1:1/\r\n\r\nno`,
+  ]);
+  const clients: readonly (readonly [string, (tls: Socket) => void])[] = [
+    ["ends its half", (tls) => void tls.end()],
+    ["keeps its half open", () => {}],
+    ["sends on without end", (tls) => sendOn(tls)],
+  ];
+  test.each(answers.flatMap(([status, head]) => clients.map(([title, act]) => [status, title, head, act] as const)))(
+    "%i, and the client %s",
+    async (status, _title, head, act) => {
+      const server = nextUpgrade(String(head));
+      const { tls, seen, served } = await enter();
+      tls.allowHalfOpen = true;
+      tls.write(spdyRequest(`${pod}/exec?command=id`));
+      const { seen: upstream } = await server;
+      await seen.until("HTTP/1.1 ");
+      act(tls);
+      await Promise.all([served, seen.ended, upstream.ended]);
+      expect(seen.bytes.toString()).toMatch(new RegExp(`^HTTP/1\\.1 ${status === 302 ? 503 : status} `));
+      expect(seen.bytes.toString()).toMatch(status === 302 ? /"code":503,?.*}\s*$/ : /\r\n\r\nno$/);
+      expect(upstream.bytes.length).toBe(0);
+    },
+  );
+});
+
+/** Writes as long as it can. */
+function sendOn(socket: Socket): void {
+  const block = Buffer.alloc(16_384, "GET /api/v1/secrets HTTP/1.1\r\nHost: x\r\n\r\n");
+  const more = (): void => {
+    while (!socket.destroyed && socket.write(block));
+  };
+  socket.on("drain", more);
+  more();
+}
 
 test.each([
   ["a redirect", "HTTP/1.1 302 Found\r\nLocation: https://evil.test/\r\nContent-Length: 0\r\n\r\n"],

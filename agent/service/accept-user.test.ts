@@ -28,7 +28,8 @@ async function entered(request: StreamRequest<ServedKind>, atProxy: StreamReques
   const user = { certificate: alice.tlsCertificate, privateKey: alice.tlsPrivateKey };
   const client = enterServed(near, { request, user, hostCaPem: [authorities.hostCaPem] });
   const signal = new AbortController().signal;
-  const agent = acceptUser({ stream: far, request: { ...atProxy, clientAddress: "192.0.2.7:1" }, credentials, signal });
+  const passedOn = { ...atProxy, clientAddress: "192.0.2.7:1" };
+  const agent = acceptUser({ stream: far, request: passedOn, credentials, signal });
   agent.then(({ tls }) => tls.write(encodeStreamReply({ ok: true }))).catch(() => {});
   const [atClient, atAgent] = await Promise.allSettled([client, agent]);
   const host = atClient.status === "fulfilled" ? agentHost(atClient.value) : undefined;

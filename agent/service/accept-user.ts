@@ -5,16 +5,24 @@ import { PlatformError, toPlatformError } from "../../core/errors/platform-error
 import type { UserIdentity } from "../../core/identity/identity.ts";
 import { decodeSessionProof } from "../../core/identity/session-proof.ts";
 import { certifiedIdentity, peerCertificate } from "../../core/identity/x509-identity.ts";
+import type { StreamKind } from "../../core/kinds/stream-kinds.ts";
 import { alpn } from "../../core/transport/alpn.ts";
 import { hostContext, terminateTls } from "../../core/transport/arrivals/server-tls.ts";
 import { readFrame } from "../../core/transport/read-frame.ts";
-import { decodeStreamRequest, encodeStreamReply, maxStreamMessage, type StreamRequest } from "../../core/transport/stream-request.ts";
+import { decodeStreamRequest, encodeStreamReply, maxStreamMessage } from "../../core/transport/stream-request.ts";
 import { requireReadableRoles } from "../access/access-source.ts";
+
+/** What a request for a stream asks for. */
+interface Asked {
+  readonly kind: StreamKind;
+  readonly target: string;
+  readonly parameters: object;
+}
 
 export interface UserStream {
   readonly stream: Duplex;
   /** The request as the proxy sent it. */
-  readonly request: StreamRequest;
+  readonly request: Asked;
   readonly credentials: HostCredentials;
   readonly signal: AbortSignal;
 }
@@ -55,7 +63,7 @@ export async function acceptTls(
 }
 
 /** The user's own request on a stream inside that TLS. The result is the proof, empty for a kind that needs none. Throws as `acceptUser` does. */
-export async function acceptRequest(stream: Duplex, request: StreamRequest, signal: AbortSignal): Promise<Buffer> {
+export async function acceptRequest(stream: Duplex, request: Asked, signal: AbortSignal): Promise<Buffer> {
   try {
     return await readOwn(stream, request, signal);
   } catch (thrown) {
@@ -66,7 +74,7 @@ export async function acceptRequest(stream: Duplex, request: StreamRequest, sign
 }
 
 /** Reads what the client says itself: for a database the proof, whose bytes are returned, and the request. */
-async function readOwn(stream: Duplex, request: StreamRequest, signal: AbortSignal): Promise<Buffer> {
+async function readOwn(stream: Duplex, request: Asked, signal: AbortSignal): Promise<Buffer> {
   const read = async (what: string): Promise<Buffer> =>
     await readFrame(stream, { maxLength: maxStreamMessage, timeoutMs: handshakeMs, what: `${what} of the client`, signal });
   const proof = request.kind === "db" ? await read("proof") : Buffer.alloc(0);

@@ -89,7 +89,8 @@ export function describeProfile(facts: ProfileFacts, now: Date): DescribedProfil
     roles: facts.roles,
     traits: facts.traits,
     logins: loginsOf(facts),
-    kubernetes_enabled: false,
+    // Each proxy serves clients of Kubernetes at its web port.
+    kubernetes_enabled: true,
     valid_until: facts.validUntil.toISOString(),
     expired: left <= 0,
   };

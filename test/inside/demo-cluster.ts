@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { type AuthClient, openAuthClient } from "../../core/api/auth-client.ts";
 import type { HostCredentials } from "../../core/api/host-credentials.ts";
+import type { ServedKind } from "../../core/kinds/service-kinds.ts";
 import { writeDocuments } from "../../core/resources/document.ts";
 import type { Offered } from "../../core/resources/offered.ts";
 import { type ActiveSession, sessionDocument } from "../../core/resources/session.ts";
 import { until } from "../world/until.ts";
 import { joinServingHost, joinTestHost, startTestAgent, type TestAgent } from "./connect-agent.ts";
-import { ago, demoApps, demoDatabases, demoHosts, demoPeople, demoRoles, statusOf } from "./demo-facts.ts";
+import { ago, demoApps, demoClusters, demoDatabases, demoHosts, demoPeople, demoRoles, statusOf } from "./demo-facts.ts";
 import { requestText, statementText, terminalText } from "./demo-recordings.ts";
 import { enrolUser, type TestUser } from "./enrol-user.ts";
 import { memberFile } from "./member-file.ts";
@@ -50,7 +51,11 @@ export async function startDemoCluster(): Promise<DemoCluster> {
     agent.send({ type: "status", status: statusOf(version), labels });
     agents.set(hostname, { agent, credentials });
   }
-  const servers = [await serve(cluster, "apps-1.fra", "app", demoApps), await serve(cluster, "data-1.fra", "db", demoDatabases)];
+  const servers = [
+    await serve(cluster, "apps-1.fra", "app", demoApps),
+    await serve(cluster, "data-1.fra", "db", demoDatabases),
+    await serve(cluster, "kube-1.fra", "kube", demoClusters),
+  ];
   agents.get("old-erp.ber")?.agent.end();
   const clients = new Map<string, { readonly client: AuthClient; readonly id: string }>();
   const open = [...agents].map(([name, { credentials }]) => {
@@ -139,7 +144,7 @@ export async function startDemoCluster(): Promise<DemoCluster> {
   };
 }
 
-async function serve(cluster: TestCluster, hostname: string, kind: "app" | "db", resources: readonly Offered[]): Promise<TestAgent> {
+async function serve(cluster: TestCluster, hostname: string, kind: ServedKind, resources: readonly Offered[]): Promise<TestAgent> {
   const credentials = await joinServingHost(cluster, hostname, kind);
   const agent = await startTestAgent(cluster, { hostname, credentials, labels: { env: "prod", team: "platform" }, version: "1.8.2" });
   agent.send({ type: "resources", resources: [...resources], more: false });

@@ -53,6 +53,17 @@ export const demoDatabases: readonly Offered[] = [
   { kind: "db", name: "cache", labels: { env: "prod", team: "web" }, details: { protocol: "redis", health: "healthy" } },
 ];
 
+export const demoClusters: readonly Offered[] = [
+  { kind: "kube", name: "prod-eu", labels: { env: "prod", region: "eu" }, details: { health: "healthy" } },
+  { kind: "kube", name: "prod-us", labels: { env: "prod", region: "us" }, details: { health: "healthy" } },
+  {
+    kind: "kube",
+    name: "staging",
+    labels: { env: "staging", region: "eu" },
+    details: { health: "unhealthy", health_error: "the agent's account may not impersonate groups" },
+  },
+];
+
 export const demoRoles = [
   [
     "web-admins",

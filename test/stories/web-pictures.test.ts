@@ -120,6 +120,8 @@ describe.skipIf(pictures === undefined || !hasProgram("chromium"))("pictures of 
     { name: "app", path: "/web/apps", act: button("invoices") },
     { name: "databases", path: "/web/databases", looks: everywhere },
     { name: "database", path: "/web/databases", act: button("orders") },
+    { name: "kubernetes", path: "/web/kubernetes", looks: everywhere },
+    { name: "kube-cluster", path: "/web/kubernetes", act: button("prod-eu") },
     { name: "terminal", path: `/web/terminal?node=${host.agent.id}&login=${login}`, looks: [...desk, ["dark", 320]], act: shell },
     { name: "files", path: `/web/terminal?node=${host.agent.id}&login=${login}`, looks: everywhere, act: files },
     { name: "sessions", path: "/web/sessions", looks: everywhere },
@@ -217,7 +219,7 @@ describe.skipIf(pictures === undefined || !hasProgram("chromium"))("pictures of 
 
   test("nor has a page on which there is nothing yet", async () => {
     const found: object[] = [];
-    for (const name of ["hosts", "apps", "databases", "sessions", "recordings", "updates", "tokens", "locks", "terminal"]) {
+    for (const name of ["hosts", "apps", "databases", "kubernetes", "sessions", "recordings", "updates", "tokens", "locks", "terminal"]) {
       found.push(...(await faultsOf(lonely, siteOf(empty), { name: `empty-${name}`, path: `/web/${name}` })));
     }
     expect(found).toEqual([]);

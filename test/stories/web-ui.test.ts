@@ -12,7 +12,7 @@ import { faultsEverywhere, faultsOf, openUiPage, type UiPage } from "../world/ui
 /** Where pictures of each page go; left out: none are made. */
 const pictures = process.env.UI_PICTURES;
 
-const pages = "hosts apps databases sessions recordings audit inventory updates users roles tokens locks explain account".split(" ");
+const pages = "hosts apps databases kubernetes sessions recordings audit inventory updates users roles tokens locks explain account".split(" ");
 
 describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
   let cluster: TestCluster;

@@ -10,7 +10,8 @@ export function Applications() {
   return (
     <ServedList<ListedApp>
       of={{
-        kind: "app",
+        resource: "app",
+        labels: "app_labels",
         title: "Applications",
         noun: "application",
         load: async (signal) => (await call<{ apps: readonly ListedApp[] }>("/apps", { signal })).apps,

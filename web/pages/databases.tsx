@@ -10,7 +10,8 @@ export function Databases() {
   return (
     <ServedList<ListedDatabase>
       of={{
-        kind: "db",
+        resource: "db",
+        labels: "db_labels",
         title: "Databases",
         noun: "database",
         load: async (signal) => (await call<{ databases: readonly ListedDatabase[] }>("/databases", { signal })).databases,

@@ -61,7 +61,7 @@ export const roles: KindFacts = {
   beside: RoleForm,
   example:
     "kind: role\nversion: v7\nmetadata:\n  name: web-admins\n  description: Web servers, as root\nspec:\n  allow:\n    logins: [root]\n    node_labels:\n      team: web\n",
-  empty: <p>A role says which hosts, applications and databases its users reach, and what else they may do.</p>,
+  empty: <p>A role says which hosts, applications, databases and Kubernetes clusters its users reach, and what else they may do.</p>,
 };
 
 export const locks: KindFacts = {

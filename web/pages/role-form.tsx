@@ -74,11 +74,12 @@ function FormAndPreview({ yaml, change, hold }: BesideFacts) {
 }
 
 type Conditions = NonNullable<Role["spec"]["allow"]>;
+type Names = "logins" | "db_users" | "db_names" | "kubernetes_groups" | "kubernetes_users";
 interface Field {
   readonly label: string;
   readonly side: "allow" | "deny";
   readonly placeholder: string;
-  readonly of: { readonly names: "logins" | "db_users" | "db_names" } | { readonly labels: "node_labels" | "app_labels" | "db_labels" };
+  readonly of: { readonly names: Names } | { readonly labels: "node_labels" | "app_labels" | "db_labels" | "kubernetes_labels" };
 }
 
 const fields: readonly Field[] = [
@@ -88,6 +89,9 @@ const fields: readonly Field[] = [
   { label: "Databases with the labels", side: "allow", placeholder: "env=test", of: { labels: "db_labels" } },
   { label: "Database users", side: "allow", placeholder: "reader", of: { names: "db_users" } },
   { label: "Database names", side: "allow", placeholder: "*", of: { names: "db_names" } },
+  { label: "Kubernetes clusters with the labels", side: "allow", placeholder: "env=test", of: { labels: "kubernetes_labels" } },
+  { label: "Kubernetes groups", side: "allow", placeholder: "viewers", of: { names: "kubernetes_groups" } },
+  { label: "Kubernetes users", side: "allow", placeholder: "build", of: { names: "kubernetes_users" } },
   { label: "Never the logins", side: "deny", placeholder: "root", of: { names: "logins" } },
   { label: "Never hosts with the labels", side: "deny", placeholder: "env=secret", of: { labels: "node_labels" } },
 ];

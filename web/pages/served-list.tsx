@@ -1,6 +1,6 @@
 import type { ComponentChildren, ComponentType } from "preact";
 import { useState } from "preact/hooks";
-import type { ListedApp, ListedDatabase } from "../../core/api/web/served.ts";
+import type { ListedApp, ListedCluster, ListedDatabase } from "../../core/api/web/served.ts";
 import { useEvery, useLoaded } from "../api/load.ts";
 import { can } from "../api/session.ts";
 import { labelsText } from "../lists/arrange.ts";
@@ -13,16 +13,19 @@ import type { Column } from "../parts/table.tsx";
 import { setQuery } from "../router/location.ts";
 import { HealthText } from "./health-text.tsx";
 
-type Served = ListedApp | ListedDatabase;
+type Served = ListedApp | ListedCluster | ListedDatabase;
 
 /** How the resources that agents offer of one kind are shown. */
 export interface ServedKind<Row extends Served> {
-  readonly kind: "app" | "db";
+  /** The resource with which admins add one. */
+  readonly resource: "app" | "db" | "kube_cluster";
+  /** The condition of roles for it. */
+  readonly labels: "app_labels" | "db_labels" | "kubernetes_labels";
   readonly title: string;
   readonly noun: string;
   load(signal: AbortSignal): Promise<readonly Row[]>;
-  /** What kind of application or database it is. */
-  readonly type: { readonly title: string; of(row: Row): string };
+  /** What kind of application or database it is; left out: there is only one kind. */
+  readonly type?: { readonly title: string; of(row: Row): string };
   /** Shown in the dialog of one, before its health and before its labels. */
   readonly facts: (row: Row) => { readonly first: readonly NamedFact[]; readonly last: readonly NamedFact[] };
   /** The last column; `show` opens the dialog. */
@@ -37,8 +40,8 @@ const refreshMs = 30_000;
 
 /** The resources of one kind that the user may reach, with a dialog for each. */
 export function ServedList<Row extends Served>({ of }: { readonly of: ServedKind<Row> }) {
-  const { kind, title, noun, load, type, first } = of;
-  const loaded = useLoaded(kind, load);
+  const { resource, labels, title, noun, load, type, first } = of;
+  const loaded = useLoaded(resource, load);
   useEvery(refreshMs, loaded.reload);
   const [shown, show] = useState<Row>();
   return (
@@ -49,9 +52,9 @@ export function ServedList<Row extends Served>({ of }: { readonly of: ServedKind
         loaded={loaded}
         columns={columnsOf(of, show)}
         keyOf={({ name }) => name}
-        textOf={(row) => [row.name, labelsText(row.labels), type.of(row), "host" in row ? row.host : ""].join(" ")}
+        textOf={(row) => [row.name, labelsText(row.labels), type?.of(row), "host" in row ? row.host : ""].join(" ")}
         order={{ id: "name", down: false }}
-        empty={<NothingOffered kind={kind} noun={noun} first={first} />}
+        empty={<NothingOffered resource={resource} labels={labels} noun={noun} first={first} />}
       />
       {shown !== undefined && <ServedDialog of={of} row={shown} close={() => show(undefined)} />}
     </>
@@ -71,7 +74,7 @@ function columnsOf<Row extends Served>({ type, end }: ServedKind<Row>, show: (ro
     ),
   };
   const others: readonly Column<Row>[] = [
-    { id: "type", title: type.title, by: type.of, wide: end !== undefined, cell: type.of },
+    ...(type === undefined ? [] : [{ id: "type", title: type.title, by: type.of, wide: end !== undefined, cell: type.of }]),
     { id: "health", title: "Health", by: ({ health }) => health, wide: true, cell: ({ health }) => <HealthText health={health} /> },
     {
       id: "labels",
@@ -97,7 +100,7 @@ function ServedDialog<Row extends Served>({ of: { type, facts, connect: Connect 
     <Dialog title={row.name} close={close}>
       <Facts
         of={[
-          [type.title, type.of(row)],
+          ...(type === undefined ? [] : [[type.title, type.of(row)] as const]),
           ...first,
           ["Health", <HealthText key="health" health={row.health} why={row.health_error} />],
           ["Offered by", row.hosts.join(", ")],
@@ -110,8 +113,8 @@ function ServedDialog<Row extends Served>({ of: { type, facts, connect: Connect 
   );
 }
 
-function NothingOffered({ kind, noun, first }: Pick<ServedKind<Served>, "kind" | "noun" | "first">) {
-  if (can(kind, "create") || can("token", "create")) {
+function NothingOffered({ resource, labels, noun, first }: Pick<ServedKind<Served>, "resource" | "labels" | "noun" | "first">) {
+  if (can(resource, "create") || can("token", "create")) {
     return (
       <Empty title={`No ${noun} is offered yet`}>
         <p>{first}</p>
@@ -121,7 +124,7 @@ function NothingOffered({ kind, noun, first }: Pick<ServedKind<Served>, "kind" |
   return (
     <Empty title={`You do not have access to any ${noun} yet`}>
       <p>
-        An administrator gives access with a role: its <code>{kind}_labels</code> must match the labels of the {noun}s.
+        An administrator gives access with a role: its <code>{labels}</code> must match the labels of the {noun}s.
       </p>
     </Empty>
   );

@@ -1,6 +1,6 @@
 import { useEffect, useId, useState } from "preact/hooks";
 import type { HostPage, ListedHost } from "../../core/api/web/hosts.ts";
-import type { ListedApp, ListedDatabase } from "../../core/api/web/served.ts";
+import type { ListedApp, ListedCluster, ListedDatabase } from "../../core/api/web/served.ts";
 import { callPages } from "../api/pages.ts";
 import { call } from "../api/request.ts";
 import { can } from "../api/session.ts";
@@ -61,7 +61,7 @@ function Chooser({ close }: { readonly close: () => void }) {
       <input
         autofocus
         role="combobox"
-        aria-label="Page, host, application, database or user"
+        aria-label="Page, host, application, database, cluster or user"
         aria-expanded="true"
         aria-controls={`${id}-list`}
         aria-activedescendant={chosen === undefined ? undefined : `${id}-${found.indexOf(chosen)}`}
@@ -94,7 +94,7 @@ function Chooser({ close }: { readonly close: () => void }) {
   );
 }
 
-/** Pages at once; hosts, applications, databases and users as they come. */
+/** Pages at once; hosts, applications, databases, Kubernetes clusters and users as they come. */
 function useEntries(): readonly PaletteEntry[] {
   const [entries, setEntries] = useState<readonly PaletteEntry[]>(() => namedRoutes().map(({ title, path }) => ({ title, kind: "page", path })));
   useEffect(() => {
@@ -109,6 +109,7 @@ function useEntries(): readonly PaletteEntry[] {
     add(hosts(signal));
     add(applications(signal));
     add(databases(signal));
+    add(clusters(signal));
     if (can("user", "list")) add(users(signal));
     return () => stop.abort();
   }, []);
@@ -134,6 +135,11 @@ async function applications(signal: AbortSignal): Promise<readonly PaletteEntry[
 async function databases(signal: AbortSignal): Promise<readonly PaletteEntry[]> {
   const { databases: all } = await call<{ databases: readonly ListedDatabase[] }>("/databases", { signal });
   return all.map(({ name }) => ({ title: name, kind: "database", path: found("/databases", name) }));
+}
+
+async function clusters(signal: AbortSignal): Promise<readonly PaletteEntry[]> {
+  const { clusters: all } = await call<{ clusters: readonly ListedCluster[] }>("/kube-clusters", { signal });
+  return all.map(({ name }) => ({ title: name, kind: "cluster", path: found("/kubernetes", name) }));
 }
 
 async function users(signal: AbortSignal): Promise<readonly PaletteEntry[]> {

@@ -1,4 +1,5 @@
 import type { ListedDatabase } from "../../core/api/web/served.ts";
+import { loginLine } from "./login-line.ts";
 import { shellWord } from "./size.ts";
 
 export interface DatabaseLines {
@@ -15,7 +16,7 @@ export function databaseLines({ name, accounts }: Pick<ListedDatabase, "name" | 
   const account = accounts.length === 1 && only !== undefined && only !== "*" ? shellWord(only) : "<account>";
   const target = `${shellWord(name)} --db-user=${account}`;
   return {
-    login: `tsh login --proxy=${shellWord(proxy)} --user=${shellWord(user)}`,
+    login: loginLine(proxy, user),
     connect: `tsh db connect ${target}`,
     local: `tsh proxy db ${target}`,
   };

@@ -26,10 +26,10 @@ function isOwnOrigin(origin: string, host: string): boolean {
   return URL.canParse(origin) && URL.canParse(`https://${host}`) && new URL(origin).host === new URL(`https://${host}`).host;
 }
 
-/** A list or a watch of which only a part may be shown cannot come over a WebSocket, which nothing filters. Throws `unsupported`. Pure. */
-export function judgeFiltered({ filter }: Pick<Judged, "filter">): void {
-  if (filter !== undefined)
-    throw new PlatformError("unsupported", "only a part of the objects may be shown, which is not possible over a WebSocket", {
+/** A list, a watch or a deletion of which only a part is allowed cannot come over a WebSocket, which nothing filters. Throws `unsupported`. Pure. */
+export function judgeFiltered({ filter, deletion }: Pick<Judged, "filter" | "deletion">): void {
+  if (filter !== undefined || deletion !== undefined)
+    throw new PlatformError("unsupported", "only a part of the objects is allowed, which is not possible over a WebSocket", {
       hint: "use a request without Upgrade",
     });
 }

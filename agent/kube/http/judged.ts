@@ -1,5 +1,6 @@
 import type { HeaderField } from "../../../core/resources/app-headers.ts";
 import type { WholeResponse } from "../../http/exchange.ts";
+import type { PartialDeletion } from "../collection/delete-collection.ts";
 import type { KubeIdentity } from "./sent-headers.ts";
 
 /** A request of a client, as the judge looks at it. */
@@ -42,6 +43,8 @@ export interface Judged {
   readonly stream?: StreamTarget | undefined;
   /** What of the answer may be shown; undefined: all of it. */
   readonly filter?: { readonly many: "list" | "watch"; readonly shows: (namespace: string, name: string) => boolean } | undefined;
+  /** Objects that would be deleted together, of which only some may be: this agent deletes them one by one. */
+  readonly deletion?: PartialDeletion | undefined;
   /** For the client. */
   readonly warning?: string | undefined;
   /** The agent's own answer, where the roles alone decide it. */

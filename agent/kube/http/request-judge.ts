@@ -5,12 +5,14 @@ import { stillHolds } from "../../../core/access/kube/still-holds.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { fieldOf, type WholeResponse } from "../../http/exchange.ts";
 import { readImpersonation } from "../judge/impersonation.ts";
+import { groupVersion } from "../judge/kind-table.ts";
 import { nameInBody, withBodyName } from "../judge/name-in-body.ts";
 import { type KubeRequest, readRequest } from "../judge/read-request.ts";
 import { reviewedAsk } from "../judge/review.ts";
 import type { OfferedCluster } from "../offered-cluster.ts";
 import type { AskedOfJudge, Judged, StreamTarget } from "./judged.ts";
 import { parsedReview, reviewResponse } from "./review-response.ts";
+import { plainStatus } from "./status-response.ts";
 import { unreachedError } from "./unreached-error.ts";
 
 /** Decides about the requests of one connection, under the roles of now. */
@@ -39,8 +41,17 @@ export class RequestJudge {
     const decide = (): KubeVerdict => decideKube(this.#grant.kube, request.ask, wanted);
     const verdict = decide();
     const judged = judgedOf(request, verdict, () => requireStill(verdict, decide()));
-    return { ...judged, answer: await this.#reviewed(request, wanted, asked) };
+    return { ...judged, answer: this.#undeletable(judged) ?? (await this.#reviewed(request, wanted, asked)) };
   };
+
+  /** What the API server would not delete together, this agent does not either. */
+  #undeletable({ deletion }: Judged): WholeResponse | undefined {
+    if (deletion === undefined) return undefined;
+    const { group, version, resource, namespace } = deletion.place;
+    const kind = this.#cluster.kinds.table.find(groupVersion(group, version), resource);
+    const can = kind?.hasCollectionDelete === true && kind.isNamespaced === (namespace !== "");
+    return can ? undefined : plainStatus(405, "the server does not allow this method on the requested resource");
+  }
 
   /** A review of the own rights: what the roles refuse, the API server need not be asked. */
   async #reviewed({ place, method }: KubeRequest, wanted: WantedSubjects, { body }: AskedOfJudge): Promise<WholeResponse | undefined> {
@@ -96,7 +107,7 @@ function requireStill(before: KubeVerdict, after: KubeVerdict): void {
   );
 }
 
-/** Throws `denied` where a part of several objects would be deleted, which the API server cannot be asked for. Pure. */
+/** Throws `unsupported` and `denied` for what cannot be cut down to a part of the objects. Pure. */
 function judgedOf(request: KubeRequest, { user, groups, shows, warning }: KubeVerdict, again: () => void): Judged {
   const { ask, place, many, isProxied, query } = request;
   // Rows without objects have no names: none of them could be shown.
@@ -106,7 +117,8 @@ function judgedOf(request: KubeRequest, { user, groups, shows, warning }: KubeVe
       "roles allow only a part of the objects, and rows without objects (includeObject=None) cannot be filtered",
     );
   const verb = ask.type === "object" ? ask.verbs[0] : undefined;
-  if (shows !== undefined && many === undefined)
+  const deletion = shows !== undefined && verb === "deletecollection" && place !== undefined ? { place, query, mayDelete: shows } : undefined;
+  if (shows !== undefined && many === undefined && deletion === undefined)
     throw new PlatformError("denied", "access denied: roles allow only a part of the objects that the request is for", {
       hint: "name each object, or one label more",
     });
@@ -118,6 +130,7 @@ function judgedOf(request: KubeRequest, { user, groups, shows, warning }: KubeVe
     isOpen: ask.type === "open" && place === undefined,
     stream: streamOf(request),
     filter: shows !== undefined && many !== undefined ? { many, shows } : undefined,
+    deletion,
     warning,
     again,
   };

@@ -4,6 +4,7 @@ import { ipOf } from "../../../core/transport/host-port.ts";
 import { copyBody } from "../../http/copy-body.ts";
 import { type ClientAnswer, type ClientRequest, fieldOf, sendWhole, type UpstreamAnswer } from "../../http/exchange.ts";
 import { passedTrailers } from "../../http/passed-fields.ts";
+import { serveDeletion } from "../collection/serve-deletion.ts";
 import { filterAnswer } from "../filter/filter-answer.ts";
 import type { KubeSession } from "../kube-session.ts";
 import { HeldBody } from "./held-body.ts";
@@ -40,6 +41,13 @@ export async function serveRequest(asked: ClientRequest, answer: ClientAnswer, s
     }
     stops.push(session.running.add({ judged, end: (why) => over.abort(why) }));
     const signal = AbortSignal.any([answer.gone, over.signal]);
+    if (judged.deletion !== undefined) {
+      const { deletion } = judged;
+      const whole = await serveDeletion({ asked, judged, deletion, body: await held.read(), signal }, session);
+      note.end(whole.head.status);
+      sendWhole(answer, whole);
+      return;
+    }
     const response = await send(
       { asked: held.forwarded(), judged, target },
       { session, note, signal, onInform: (...facts) => answer.inform(...facts) },

@@ -1,10 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { pipeline } from "node:stream/promises";
-import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { type ClientRequest, fieldOf } from "../../http/exchange.ts";
 import { clientRequest } from "../../http/http1-request.ts";
-import { closing, encodeHead, endSoon, refuseRaw } from "../../http/raw-response.ts";
+import { encodeHead, refuseRaw } from "../../http/raw-response.ts";
 import type { UpgradeAnswer } from "../../http/upstream-http1.ts";
 import type { KubeSession } from "../kube-session.ts";
 import { PortSession } from "../sessions/port-session.ts";
@@ -16,6 +15,7 @@ import { SpdyProgramTap } from "../streams/spdy-program-tap.ts";
 import type { StreamTap } from "../streams/stream-tap.ts";
 import { judgeAgreed, judgeFiltered, judgeUpgrade, type StreamProtocol } from "./judge-upgrade.ts";
 import type { Judged } from "./judged.ts";
+import { passRefusal } from "./pass-refusal.ts";
 import { programQuery } from "./program-query.ts";
 import { goneStatus, RequestNote } from "./request-note.ts";
 import { answeredHeaders } from "./sent-headers.ts";
@@ -121,7 +121,7 @@ async function passUpgrade(
 ): Promise<PlatformError | undefined> {
   const { session, socket, note } = life;
   const answer = await upgradeUpstream(wanted, life);
-  if (!("upgraded" in answer)) return await passRefusal(answer, life);
+  if (!("upgraded" in answer)) return await passRefusal(answer, life.socket, { signal: life.signal, onStatus: (...end) => note.end(...end) });
   const { upgraded, head } = answer;
   let tap: StreamTap;
   try {
@@ -160,22 +160,4 @@ async function upgradeUpstream(wanted: Wanted, life: UpgradeLife): Promise<Upgra
     if (!life.signal.aborted) deps.onUnreached?.(cluster.name);
     throw unreachedError(cluster.name, thrown);
   }
-}
-
-/** The API server's refusal, as the last response of the connection. */
-async function passRefusal(answer: Exclude<UpgradeAnswer, { upgraded: Duplex }>, { socket, note }: UpgradeLife): Promise<PlatformError> {
-  const { status, message, headers, body, hasBody } = answer;
-  if (status >= 300 && status < 400) {
-    body.destroy();
-    // CVE-2020-8559: a stream is never sent elsewhere.
-    throw new PlatformError("unavailable", "the API server answered a request for a stream with a redirect, which is not followed");
-  }
-  const error = new PlatformError("unavailable", `the API server did not begin the stream: it answered ${status}`);
-  note.end(status, error);
-  socket.write(encodeHead({ status, message, headers: [...answeredHeaders(headers), closing] }));
-  // Its end is the end of the connection.
-  if (hasBody) await pipeline(body, socket, { end: false }).catch(() => {});
-  body.destroy();
-  endSoon(socket);
-  return error;
 }

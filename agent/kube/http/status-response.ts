@@ -44,13 +44,23 @@ export function statusResponse(thrown: unknown): WholeResponse {
   return encoded(statusOf(toPlatformError(thrown)));
 }
 
-/** The response to a message that cannot be read as a request. Pure. */
+/** The response to a request that was done, without an object. `details`: of what it was done to. Pure. */
+export function successResponse(details: { readonly group: string; readonly kind: string }): WholeResponse {
+  return encoded({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details, code: 200 });
+}
+
+/** The response to a message that cannot be read as a request, or that the API server would not do. Pure. */
 export function plainStatus(code: number, message: string): WholeResponse {
   const reason = byStatus[code] ?? "BadRequest";
   return encoded({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, code });
 }
 
-function encoded(status: StatusObject): WholeResponse {
+interface SuccessObject extends Omit<StatusObject, "status" | "message" | "reason"> {
+  readonly status: "Success";
+  readonly details: object;
+}
+
+function encoded(status: StatusObject | SuccessObject): WholeResponse {
   const body = Buffer.from(`${JSON.stringify(status)}\n`);
   const headers = [
     ["Content-Type", "application/json"],

@@ -6,10 +6,12 @@ export interface KindFacts {
   readonly isNamespaced: boolean;
   /** Of its objects: `log`, `exec`. */
   readonly subresources: ReadonlySet<string>;
+  /** Whether several of its objects can be deleted by one request. */
+  readonly hasCollectionDelete: boolean;
 }
 
 const listSchema = z.object({
-  resources: z.array(z.object({ name: z.string().max(512), namespaced: z.boolean() })).max(5_000),
+  resources: z.array(z.object({ name: z.string().max(512), namespaced: z.boolean(), verbs: z.array(z.string()).optional() })).max(5_000),
 });
 /** Maximum versions of groups in a table. */
 const maxGroups = 2_000;
@@ -36,13 +38,13 @@ export class KindTable {
   set(groupVersion: string, document: unknown): void {
     const parsed = listSchema.safeParse(document);
     if (!parsed.success) throw new PlatformError("invalid", `the API server's list of kinds in ${groupVersion} cannot be read`);
-    const kinds = new Map<string, { isNamespaced: boolean; subresources: Set<string> }>();
-    for (const { name, namespaced } of parsed.data.resources) {
+    const kinds = new Map<string, { isNamespaced: boolean; subresources: Set<string>; hasCollectionDelete: boolean }>();
+    for (const { name, namespaced, verbs = [] } of parsed.data.resources) {
       const [resource = "", ...rest] = name.split("/");
-      const kind = kinds.get(resource) ?? { isNamespaced: namespaced, subresources: new Set<string>() };
+      const kind = kinds.get(resource) ?? { isNamespaced: namespaced, subresources: new Set<string>(), hasCollectionDelete: false };
       kinds.set(resource, kind);
       if (rest.length > 0) kind.subresources.add(rest.join("/"));
-      else kind.isNamespaced = namespaced;
+      else Object.assign(kind, { isNamespaced: namespaced, hasCollectionDelete: verbs.includes("deletecollection") });
     }
     if (this.#groups.size >= maxGroups && !this.#groups.has(groupVersion)) this.#groups.clear();
     this.#groups.set(groupVersion, kinds);

@@ -40,7 +40,8 @@ export function readTarget(raw: string): RequestTarget {
 
 function decodedSegment(piece: string): string {
   if (piece === "") throw refused("has an empty segment");
-  if (piece === "." || piece === "..") throw refused("has a segment of dots");
+  // Servers that take what follows a semicolon for a parameter of the segment cut it off, and are left with the dots.
+  if (/^\.\.?(?:;|%3b|$)/i.test(piece)) throw refused("has a segment of dots");
   return decoded(piece);
 }
 

@@ -38,7 +38,7 @@ const kinds = {
     ["services/proxy", true],
     ["secrets", true],
     ["namespaces", false],
-  ].map(([name, namespaced]) => ({ name, namespaced, kind: "X", verbs: [] })),
+  ].map(([name, namespaced]) => ({ name, namespaced, kind: "X", verbs: namespaced ? ["deletecollection"] : [] })),
 };
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;

@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HeaderField } from "../../../core/resources/app-headers.ts";
 import type { ApiServer } from "./api-server.ts";
+import { readAnswer } from "./read-answer.ts";
 
 export interface AgentQuestion {
   readonly method: "GET" | "POST";
@@ -27,14 +28,7 @@ export async function askAsAgent(
   const sent = { method, target: path, headers, trailers: () => [], signal, onInform: () => {}, onData: () => {} };
   try {
     const answer = await api.send({ ...sent, body: bytes === undefined ? undefined : Readable.from([bytes]) });
-    const pieces: Buffer[] = [];
-    let length = 0;
-    for await (const piece of answer.body as AsyncIterable<Buffer>) {
-      length += piece.length;
-      if (length > maxBytes) throw new PlatformError("limit", `the API server's answer to ${path} is larger than ${maxBytes} bytes`);
-      pieces.push(piece);
-    }
-    return { status: answer.status, json: jsonOf(Buffer.concat(pieces).toString("utf8")) };
+    return { status: answer.status, json: jsonOf((await readAnswer(answer, maxBytes)).toString("utf8")) };
   } catch (thrown) {
     if (signal.aborted) throw new PlatformError("timeout", `the API server did not answer ${path} within ${timeoutMs / 1000} s`, { cause: thrown });
     throw thrown;

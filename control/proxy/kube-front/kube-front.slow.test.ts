@@ -79,6 +79,39 @@ test("8 MB pass both ways at once", async () => {
   tls.destroy();
 });
 
+test("what the agent still sends after the client has ended its half arrives whole", async () => {
+  const tls = await world.connect(kubeHost, await world.certificate());
+  const chunk = Buffer.alloc(1_048_576, "x");
+  const answered = tls.toArray();
+  for (let sent = 0; sent < 8; sent += 1) if (!tls.write(chunk)) await once(tls, "drain");
+  tls.end();
+  expect(Buffer.concat((await answered) as Buffer[])).toHaveLength(8 * chunk.length);
+});
+
+test.each([
+  ["keeps its half open", (): void => {}],
+  [
+    "sends on without end",
+    (tls: TLSSocket): void => {
+      const block = Buffer.alloc(65_536);
+      const more = (): void => {
+        while (!tls.destroyed && tls.write(block));
+      };
+      tls.on("drain", more);
+      more();
+    },
+  ],
+])("an agent's last answer arrives, and its end is the client's, though the client %s", async (_, act) => {
+  world.serve = (client) => void client.resume().once("data", () => client.end("refused", () => client.destroy()));
+  const tls = await world.connect(kubeHost, await world.certificate());
+  tls.allowHalfOpen = true;
+  const ended = rest(tls);
+  tls.write(get);
+  act(tls);
+  expect(await ended).toBe("refused");
+  tls.destroy();
+});
+
 interface Refused {
   readonly code: number;
   readonly reason: string;

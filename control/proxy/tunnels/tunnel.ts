@@ -3,6 +3,7 @@ import type { Connection } from "ssh2";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import type { Offered } from "../../../core/resources/offered.ts";
+import { keepHalfOpen } from "../../../core/ssh/ssh2/hooks.ts";
 import type { AgentMessage, ProxyMessage } from "../../../core/transport/tunnel-message.ts";
 import { encodeTunnelMessage, tunnelChannels } from "../../../core/transport/tunnel-message.ts";
 
@@ -115,6 +116,8 @@ export class Tunnel {
           return;
         }
         channel.on("error", () => {});
+        // A client that has sent everything still reads its answer: with TLS on top, only that knows when both directions are over.
+        keepHalfOpen(channel);
         if (!given) {
           channel.destroy();
           return;

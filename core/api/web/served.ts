@@ -31,5 +31,10 @@ export const listedDatabaseSchema = servedSchema.extend({
 });
 export type ListedDatabase = z.infer<typeof listedDatabaseSchema>;
 
+/** A Kubernetes cluster that an agent offers now. */
+export const listedClusterSchema = servedSchema;
+export type ListedCluster = z.infer<typeof listedClusterSchema>;
+
 export const appListSchema = z.object({ apps: z.array(listedAppSchema) });
 export const databaseListSchema = z.object({ databases: z.array(listedDatabaseSchema) });
+export const clusterListSchema = z.object({ clusters: z.array(listedClusterSchema) });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { OfferedResource } from "../../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { hostPageSchema, type ListedHost } from "../../../../core/api/web/hosts.ts";
-import { appListSchema, databaseListSchema } from "../../../../core/api/web/served.ts";
+import { appListSchema, clusterListSchema, databaseListSchema } from "../../../../core/api/web/served.ts";
 import { appFacts } from "../../../../core/resources/app-details.ts";
 import { readDocument } from "../../../../core/resources/document.ts";
 import { type Node, nodeDocument } from "../../../../core/resources/node.ts";
@@ -20,7 +20,7 @@ export interface PlaceServices {
   readonly appSites: Pick<AppSites, "hostOf">;
 }
 
-/** Hosts, applications and databases that the user may reach, or all hosts for a user who may list them. */
+/** Hosts, applications, databases and Kubernetes clusters that the user may reach, or all hosts for a user who may list them. */
 export function placeRoutes(api: Api, { appSites }: PlaceServices): void {
   apiRoute(api, {
     method: "GET",
@@ -59,6 +59,13 @@ export function placeRoutes(api: Api, { appSites }: PlaceServices): void {
       });
       return { databases };
     },
+  });
+  apiRoute(api, {
+    method: "GET",
+    path: "/webapi/v1/kube-clusters",
+    summary: "Lists the Kubernetes clusters that agents offer now.",
+    schema: { query: z.strictObject({ query }), answer: clusterListSchema },
+    handler: async ({ auth, query: wanted }) => ({ clusters: (await auth.listOffered({ kind: "kube", ...wanted })).resources.map(served) }),
   });
 }
 

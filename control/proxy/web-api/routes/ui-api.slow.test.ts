@@ -245,15 +245,16 @@ test("the audit log goes on where the last answer ended", async () => {
   expect((await boss("/events?from=yesterday")).body).toMatchObject({ error: { code: "invalid" } });
 });
 
-test("sessions, recordings, applications, databases and the plan of updates are there, and empty", async () => {
+test("sessions, recordings, applications, databases, clusters and the plan of updates are there, and empty", async () => {
   const answers = await Promise.all(
-    ["/running-sessions", "/recordings", "/apps", "/databases", "/upgrades/plan"].map(async (path) => await boss(path)),
+    ["/running-sessions", "/recordings", "/apps", "/databases", "/kube-clusters", "/upgrades/plan"].map(async (path) => await boss(path)),
   );
   expect(answers.map(({ body }) => body)).toMatchObject([
     { sessions: [] },
     { recordings: [], cursor: "" },
     { apps: [] },
     { databases: [] },
+    { clusters: [] },
     { staged: false },
   ]);
 });

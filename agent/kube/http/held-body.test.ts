@@ -1,0 +1,34 @@
+import { PassThrough } from "node:stream";
+import { text } from "node:stream/consumers";
+import { expect, test } from "vitest";
+import { HeldBody } from "./held-body.ts";
+
+function held(body: PassThrough, limitMs?: number): HeldBody {
+  return new HeldBody({ method: "DELETE", target: "/", hosts: [], headers: [], body, trailers: () => [], version: 1 }, () => {}, limitMs);
+}
+
+test("a body is read whole, and goes on unchanged", async () => {
+  const body = new PassThrough();
+  const holder = held(body);
+  body.write("a");
+  body.end("b");
+  expect(String(await holder.read())).toBe("ab");
+  const forwarded = holder.forwarded().body ?? expect.fail("no body");
+  expect(await text(forwarded)).toBe("ab");
+});
+
+test("a body that does not come to its end in time is refused", async () => {
+  const body = new PassThrough();
+  body.write("a");
+  await expect(held(body, 20).read()).rejects.toMatchObject({ code: "invalid" });
+});
+
+test("a body that is cut, or too large, is refused", async () => {
+  const cut = new PassThrough();
+  const reading = held(cut).read();
+  cut.destroy(new Error("planted"));
+  await expect(reading).rejects.toMatchObject({ code: "invalid" });
+  const large = new PassThrough();
+  large.end(Buffer.alloc(3 * 1024 * 1024 + 1));
+  await expect(held(large).read()).rejects.toMatchObject({ code: "invalid" });
+});
