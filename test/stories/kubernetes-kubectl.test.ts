@@ -45,11 +45,12 @@ describe.skipIf(opened instanceof NotHere)(`what stock kubectl prints through us
   });
 
   describe.each(rows(kubectlVersions, ["1.20", "1.36"]))("kubectl %s prints the same as without us", (version) => {
-    /** Ages, times, names with a random part, and the namespace. */
+    /** Without how long something took: ages, times, names with a random part, and the namespace. */
     const plain = ({ stdout, stderr, status }: Finished, namespace: string): object => {
       const text = (one: string): string =>
         one
           .replaceAll(namespace, "NAMESPACE")
+          .replace(/^Waiting for deployment .*\n/gm, "")
           .replace(/\b\d+(ms|s|m)(\d+s)?\b( ago)?/g, "AGE")
           .replace(/web-[0-9a-f]{8,10}(-[0-9a-z]{5})?/g, "web-HASH")
           .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "UID")

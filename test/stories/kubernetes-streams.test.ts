@@ -3,6 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePorts } from "../world/free-port.ts";
+import { heldStreams } from "../world/kubernetes/held-streams.ts";
 import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
 import { type KubeWorld, kubeWorld } from "../world/kubernetes/kube-world.ts";
 import { type KubectlVersion, kubectl, kubectlVersions } from "../world/kubernetes/kubectl.ts";
@@ -40,14 +41,6 @@ describe.skipIf(opened instanceof NotHere)(`streams into pods, with stock kubect
   /** A kubectl that runs on. */
   const started = async (version: KubectlVersion, args: readonly string[]): Promise<Service> =>
     startService(await kubectl(version), ["-n", namespace, ...args], { env: user.env });
-  /** Long-running requests that the API server holds for this sub-resource. */
-  async function held(subresource: string): Promise<number> {
-    const { body } = await world.api.ask("GET", "/metrics");
-    const lines = (body.message ?? "")
-      .split("\n")
-      .filter((line) => line.startsWith("apiserver_longrunning_gauge") && line.includes(`subresource="${subresource}"`));
-    return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
-  }
 
   describe.each(kubectlVersions)("kubectl %s", (version) => {
     test("exec: both outputs apart, and the exit code", async () => {
@@ -104,14 +97,17 @@ describe.skipIf(opened instanceof NotHere)(`streams into pods, with stock kubect
 
     test("port-forward: many connections side by side; both ends close with the other", async () => {
       const [port = 0] = await freePorts(1);
-      const before = await held("portforward");
       await using forwarding = await started(version, ["port-forward", "shell", `${port}:8080`]);
       await until("it listens", () => forwarding.printed().includes("Forwarding from"));
       const count = rounds(100, 30);
       const all = await Promise.all(Array.from({ length: count }, () => run("curl", ["-sf", "--max-time", "30", `http://127.0.0.1:${port}/hello`])));
       expect(all.map(({ stdout }) => stdout)).toEqual(Array.from({ length: count }, () => "hello\n"));
       await forwarding.kill();
-      await until("the API server holds no more of it", async () => (await held("portforward")) <= before, 5_000);
+      await until(
+        "the API server holds no more of it",
+        async () => (await heldStreams(world, { namespace, subresource: "portforward" })) === 0,
+        5_000,
+      );
     });
   });
 

@@ -12,6 +12,8 @@ import { freeAddresses, openKeeper } from "./open-keeper.ts";
 
 /** An entry of the API server's audit log: who asked, whom it took him for, and what it answered. */
 export interface KubeAuditEvent {
+  /** The same in all stages of one request. */
+  readonly auditID: string;
   readonly stage: "ResponseStarted" | "ResponseComplete" | "Panic";
   readonly requestURI: string;
   readonly verb: string;

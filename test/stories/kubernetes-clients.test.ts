@@ -1,0 +1,113 @@
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { busyboxImage } from "../world/kubernetes/busybox-image.ts";
+import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
+import { type KubeWorld, kubeWorld } from "../world/kubernetes/kube-world.ts";
+import { helm } from "../world/kubernetes/kubectl.ts";
+import { startShellPod } from "../world/kubernetes/shell-pod.ts";
+import { ifPossible, NotHere } from "../world/not-here.ts";
+import { type Finished, run } from "../world/program.ts";
+import { startService } from "../world/service.ts";
+import { until } from "../world/until.ts";
+
+const opened = await ifPossible(() => kubeWorld());
+const reason = opened instanceof NotHere ? ` (skipped: ${opened.message})` : "";
+const helmPath = opened instanceof NotHere ? opened : await ifPossible(helm);
+const noHelm = helmPath instanceof NotHere ? ` (skipped: ${helmPath.message})` : "";
+/** Debian's python3-kubernetes is for its own Python, and does not know `tls-server-name`: it needs a local port. */
+const python = "/usr/bin/python3";
+const noPython = existsSync("/usr/lib/python3/dist-packages/kubernetes") ? "" : " (skipped: no python3-kubernetes)";
+
+/** A chart with a Deployment, and a test of it. */
+const chart = {
+  "Chart.yaml": "apiVersion: v2\nname: small\nversion: 1.0.0\n",
+  "values.yaml": "color: blue\nreplicas: 2\n",
+  "templates/web.yaml": `apiVersion: apps/v1
+kind: Deployment
+metadata: { name: {{ .Release.Name }} }
+spec:
+  replicas: {{ .Values.replicas }}
+  selector: { matchLabels: { app: {{ .Release.Name }} } }
+  template:
+    metadata: { labels: { app: {{ .Release.Name }}, color: {{ .Values.color }} } }
+    spec: { terminationGracePeriodSeconds: 0, containers: [{ name: main, image: "${busyboxImage}" }] }
+`,
+  "templates/test.yaml": `apiVersion: v1
+kind: ConfigMap
+metadata: { name: {{ .Release.Name }}-checked, annotations: { helm.sh/hook: test } }
+`,
+};
+
+/** Lists, an exec by WebSocket, and a watch until three objects have come. */
+const script = `
+import sys
+from kubernetes import client, config, watch
+from kubernetes.stream import stream
+config.load_kube_config()
+v1 = client.CoreV1Api()
+ns = sys.argv[1]
+print(sorted(p.metadata.name for p in v1.list_namespaced_pod(ns).items))
+print(sorted(stream(v1.connect_get_namespaced_pod_exec, "shell", ns, command=["sh", "-c", "echo out; echo err >&2"], stderr=True, stdout=True, stdin=False, tty=False).split()))
+for name in ["a", "b", "c"]:
+    v1.create_namespaced_config_map(ns, {"metadata": {"name": "py-" + name}})
+seen = set()
+for event in watch.Watch().stream(v1.list_namespaced_config_map, ns, timeout_seconds=20):
+    seen.add(event["object"].metadata.name)
+    if {"py-a", "py-b", "py-c"} <= seen:
+        break
+print("watched")
+`;
+
+describe.skipIf(opened instanceof NotHere)(`other clients of Kubernetes${reason}`, () => {
+  const world = opened as KubeWorld;
+  let platform: KubePlatform;
+  let user: KubeUser;
+
+  beforeAll(async () => {
+    platform = await KubePlatform.open(world);
+    user = await platform.user("ada", { kubernetes_groups: ["system:masters"], kubernetes_resources: allResources });
+  });
+  afterAll(async () => {
+    await platform?.[Symbol.asyncDispose]();
+    await world[Symbol.asyncDispose]();
+  });
+
+  test.skipIf(noHelm !== "")(`helm installs, upgrades, rolls back, tests and removes a chart${noHelm}`, async () => {
+    const namespace = await world.namespace("fake");
+    const folder = join(user.user.home, "chart");
+    await mkdir(join(folder, "templates"), { recursive: true });
+    for (const [name, text] of Object.entries(chart)) await writeFile(join(folder, name), text);
+    const call = (...args: string[]): Promise<Finished> => run(String(helmPath), [...args, "-n", namespace], { env: user.env });
+    const color = "jsonpath={.spec.template.metadata.labels.color} {.status.updatedReplicas} {.status.availableReplicas}";
+    for (const [args, wanted] of [
+      [["install", "web", folder], "blue"],
+      [["upgrade", "web", folder, "--set", "color=green"], "green"],
+      [["rollback", "web", "1"], "blue"],
+    ] as const) {
+      expect(await call(...args, "--wait", "--timeout=60s")).toMatchObject({ status: 0 });
+      // As the API server has it, directly.
+      const { stdout } = await world.kubectl("1.36", ["get", "deployment", "web", "-n", namespace, "-o", color]);
+      expect(stdout).toBe(`${wanted} 2 2`);
+    }
+    expect(await call("test", "web")).toMatchObject({ status: 0 });
+    expect((await call("history", "web", "-o", "json")).stdout).toContain("Rollback to 1");
+    expect(await call("uninstall", "web")).toMatchObject({ status: 0 });
+    expect((await call("list", "-q")).stdout).toBe("");
+    expect((await world.kubectl("1.36", ["get", "deployment", "-n", namespace, "-o", "name"])).stdout).toBe("");
+  });
+
+  test.skipIf(noPython !== "")(`python3-kubernetes through tsh proxy kube: lists, watches, and an exec by WebSocket${noPython}`, async () => {
+    const namespace = await world.namespace("real");
+    await startShellPod(world, namespace, "shell");
+    const file = join(user.user.home, "client.py");
+    await writeFile(file, script);
+    const kubeconfig = join(user.user.home, "local");
+    const args = ["proxy", "kube", platform.kube, `--kubeconfig=${kubeconfig}`];
+    await using proxy = startService(user.user.executable, args, { env: user.env });
+    await until("the port is there", () => proxy.printed().includes("export KUBECONFIG"));
+    const done = await run(python, [file, namespace], { env: { ...user.env, KUBECONFIG: kubeconfig, PATH: "/usr/bin:/bin" } });
+    expect(done.stdout.trim().split("\n"), done.stderr).toEqual(["['shell']", "['err', 'out']", "watched"]);
+  });
+});

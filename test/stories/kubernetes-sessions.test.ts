@@ -1,0 +1,140 @@
+import { readlink } from "node:fs/promises";
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { audited } from "../world/audited.ts";
+import { freePorts } from "../world/free-port.ts";
+import { busyboxImage } from "../world/kubernetes/busybox-image.ts";
+import { heldStreams } from "../world/kubernetes/held-streams.ts";
+import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
+import { type KubeWorld, kubeWorld } from "../world/kubernetes/kube-world.ts";
+import { type KubectlVersion, kubectl, kubectlVersions } from "../world/kubernetes/kubectl.ts";
+import { startShellPod } from "../world/kubernetes/shell-pod.ts";
+import { listRecordings } from "../world/list-recordings.ts";
+import { ifPossible, NotHere } from "../world/not-here.ts";
+import { output } from "../world/program.ts";
+import { rows } from "../world/rounds.ts";
+import { type Service, startService } from "../world/service.ts";
+import { until } from "../world/until.ts";
+
+const opened = await ifPossible(() => kubeWorld());
+const reason = opened instanceof NotHere ? ` (skipped: ${opened.message})` : "";
+
+describe.skipIf(opened instanceof NotHere)(`sessions in pods${reason}`, () => {
+  const world = opened as KubeWorld;
+  let platform: KubePlatform;
+  let namespace: string;
+  let user: KubeUser;
+
+  beforeAll(async () => {
+    [platform, namespace] = await Promise.all([KubePlatform.open(world), world.namespace("real")]);
+    await Promise.all([
+      startShellPod(world, namespace, "shell"),
+      startShellPod(world, namespace, "dying"),
+      platform.user("ada", { kubernetes_groups: ["system:masters"], kubernetes_resources: allResources }).then((made) => {
+        user = made;
+      }),
+    ]);
+  });
+  afterAll(async () => {
+    await platform?.[Symbol.asyncDispose]();
+    await world[Symbol.asyncDispose]();
+  });
+
+  const started = async (version: KubectlVersion, args: readonly string[]): Promise<Service> =>
+    startService(await kubectl(version), ["-n", namespace, ...args], { env: user.env });
+
+  /** A shell in the pod, in a terminal of 100 columns and 40 rows. */
+  async function openShell(version: KubectlVersion): Promise<Service> {
+    const line = `stty cols 100 rows 40; exec ${await kubectl(version)} -n ${namespace} exec -it shell -- sh`;
+    const shell = startService("script", ["--quiet", "--flush", "--return", "--command", line, "/dev/null"], {
+      env: { ...user.env, TERM: "xterm", SHELL: "/bin/sh" },
+    });
+    await shows(shell, /# /);
+    return shell;
+  }
+
+  const shows = (shell: Service, wanted: RegExp): Promise<unknown> =>
+    until(`the terminal shows ${wanted}`, () => {
+      if (wanted.test(shell.printed())) return true;
+      throw new Error(`so far: ${shell.printed()}`);
+    });
+
+  /** Changes the size of its terminal while it runs. */
+  async function resize({ pid }: Service, columns: number, lines: number): Promise<void> {
+    const child = (await output("pgrep", ["--parent", String(pid)])).trim();
+    await output("stty", ["-F", await readlink(`/proc/${child}/fd/0`), "cols", String(columns), "rows", String(lines)]);
+  }
+
+  test.each(rows(kubectlVersions, ["1.20", "1.36"]))("kubectl %s exec -it: the terminal's size, another one later, and ^C", async (version) => {
+    await using shell = await openShell(version);
+    // The program starts with the size, or gets it soon.
+    shell.type("while [ \"$(stty size)\" != '40 100' ]; do sleep 0.1; done; echo first si''ze\n");
+    await shows(shell, /first size/);
+    await resize(shell, 120, 50);
+    shell.type("while [ \"$(stty size)\" != '50 120' ]; do sleep 0.1; done; echo second si''ze\n");
+    await shows(shell, /second size/);
+    shell.type("echo sta''rts; sleep 1000\n");
+    await shows(shell, /starts/);
+    shell.type("\u0003");
+    shell.type("echo af''ter $?\n");
+    await shows(shell, /after 130/);
+    shell.type("exit 7\n");
+    await until("the shell has ended", () => shell.exited);
+    expect(shell.printed()).toContain("exit code 7");
+  });
+
+  test("a forwarded connection ends with its pod", async () => {
+    const [port = 0] = await freePorts(1);
+    await using forwarding = await started("1.36", ["port-forward", "dying", `${port}:8080`]);
+    await until("it listens", () => forwarding.printed().includes("Forwarding from"));
+    const socket = connect(port, "127.0.0.1");
+    socket.on("error", () => {}).resume();
+    // A request that has not ended holds the connection.
+    socket.write("GET /hello HTTP/1.1\r\n");
+    await until("it is forwarded", () => forwarding.printed().includes("Handling connection"));
+    expect(socket.closed).toBe(false);
+    const pod = `/api/v1/namespaces/${namespace}/pods/dying`;
+    await world.api.must("DELETE", pod);
+    await until("the pod is gone", async () => (await world.api.ask("GET", pod)).status === 404);
+    await until("the connection is closed", () => socket.closed, 5_000);
+  });
+
+  test("the client's end ends the request at the API server", async () => {
+    const running = await started("1.32", ["exec", "shell", "--", "sh", "-c", "echo begun; sleep 600"]);
+    await until("it runs", () => running.printed().includes("begun"));
+    const held = (): Promise<number> => heldStreams(world, { namespace, subresource: "exec" });
+    await until("the API server holds it alone", async () => (await held()) === 1, 5_000);
+    await running.kill();
+    await until("the API server holds no more of it", async () => (await held()) === 0, 5_000);
+  });
+
+  test("the events of a command name the pod, and how it ended", async () => {
+    await user.kubectl("1.20", ["-n", namespace, "exec", "shell", "--", "sh", "-c", "exit 3"]);
+    const event = await audited(platform.cluster, "exec", ({ command }) => String(command).includes("exit 3"));
+    const pod = {
+      ...{ user: "ada", kubernetes_cluster: platform.kube, kubernetes_pod_namespace: namespace, kubernetes_pod_name: "shell" },
+      ...{ kubernetes_container_name: "main", kubernetes_container_image: busyboxImage, kubernetes_node_name: "real" },
+    };
+    expect(event).toMatchObject(pod);
+    const { sid } = event;
+    expect(await audited(platform.cluster, "session.start", { sid })).toMatchObject({ ...pod, interactive: false });
+    expect(await audited(platform.cluster, "session.end", { sid })).toMatchObject({ ...pod, exit_code: 3 });
+  });
+
+  test("a terminal is recorded, and tsh plays what it showed", async () => {
+    const before = new Set((await listRecordings(platform.cluster)).map(({ sid }) => sid));
+    await using shell = await openShell("1.36");
+    shell.type("echo recor''ded; printf 'tw\\303\\266 \\033[1mbold\\033[0m\\n'; exit\n");
+    await until("the shell has ended", () => shell.exited);
+    expect(shell.printed()).toMatch(/recorded/);
+    const recording = await until("it is recorded", async () =>
+      (await listRecordings(platform.cluster)).find(({ sid, state }) => !before.has(sid) && state !== "live"),
+    );
+    expect(recording).toMatchObject({ user: "ada", kind: "kube", resource: platform.kube });
+    const played = await user.user.tsh(["play", recording.sid]);
+    expect(played).toMatchObject({ status: 0, stderr: "" });
+    // Every byte: kubectl passes on what the terminal showed.
+    expect(shell.printed()).toBe(played.stdout);
+    expect(played.stdout).toContain("recorded\r\ntwö \u001b[1mbold\u001b[0m\r\n");
+  });
+});
