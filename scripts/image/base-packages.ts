@@ -77,11 +77,12 @@ async function download(arch: BuildArch, folder: string): Promise<void> {
   }
 }
 
-/** The Debian mirror that this machine's apt is set up with. */
+/** The Debian mirror that this machine's apt is set up with. Throws where it has none. */
 async function mirror(): Promise<string> {
   const format = ["--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"];
   const [first = ""] = (await run("apt-get", ["indextargets", ...format], { env: outward() })).split("\n");
-  return first === "" ? "http://deb.debian.org/debian" : first.replace(/\/$/, "");
+  if (first === "") throw new Error("apt has no source of Debian packages on this machine: add one to its sources");
+  return first.replace(/\/$/, "");
 }
 
 /** The HTTP proxy is the user's setting. */
