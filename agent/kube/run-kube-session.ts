@@ -3,11 +3,14 @@ import type { ServedGrant } from "../../core/access/authorize.ts";
 import { type PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import { encodeStreamReply } from "../../core/transport/stream-request.ts";
 import type { Access } from "../access/access-source.ts";
+import type { HttpHandlers } from "../http/http-handlers.ts";
 import { type ConnectionLimits, usualLimits } from "../http/http-handlers.ts";
 import { serveHttp } from "../http/serve-http.ts";
 import type { ConnectionLease } from "../service/connection-limits.ts";
 import { holdToRules } from "../service/hold-to-rules.ts";
-import { kubeHandlers } from "./http/kube-handlers.ts";
+import { serveRequest } from "./http/serve-request.ts";
+import { serveUpgrade } from "./http/serve-upgrade.ts";
+import { plainStatus } from "./http/status-response.ts";
 import type { KubeDeps } from "./kube-deps.ts";
 import { type KubeSession, Running } from "./kube-session.ts";
 
@@ -76,4 +79,13 @@ function deniedBy(decide: () => void): PlatformError | undefined {
     const error = toPlatformError(thrown);
     return error.code === "denied" || error.code === "unauthenticated" ? error : undefined;
   }
+}
+
+/** How a connection of a user to a Kubernetes cluster is served. */
+function kubeHandlers(session: KubeSession): HttpHandlers {
+  return {
+    exchange: async (asked, answer) => await serveRequest(asked, answer, session),
+    upgrade: async (request, socket) => await serveUpgrade(request, socket, session),
+    refusal: plainStatus,
+  };
 }

@@ -27,7 +27,7 @@ interface ServedStream<Kind extends ServedKind, Resource extends ServedResource>
   readonly resource: Resource | undefined;
 }
 
-/** A user who may use the resource, and whose own bytes come next. */
+/** A user's session after the decision, before the user's first own byte. */
 export interface ServedSession<Kind extends ServedKind, Resource extends ServedResource> {
   readonly tls: TLSSocket;
   /** The user's, DER. */

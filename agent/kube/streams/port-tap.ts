@@ -35,8 +35,8 @@ export class PortTap implements StreamTap {
   farewell(reason: string): Buffer | undefined {
     const isBetween = this.#server.isBetween && (this.#sockets?.server.isBetween ?? true);
     if (!isBetween || this.#errors.size === 0) return undefined;
-    const told = Buffer.concat([...this.#errors].map((stream) => encodeSpdyData(stream, Buffer.from(reason), true)));
-    return this.#sockets === undefined ? told : encodeServerMessage(opcodes.binary, told);
+    const farewell = Buffer.concat([...this.#errors].map((stream) => encodeSpdyData(stream, Buffer.from(reason), true)));
+    return this.#sockets === undefined ? farewell : encodeServerMessage(opcodes.binary, farewell);
   }
 
   close(): void {

@@ -73,7 +73,7 @@ export class TunnelAgents {
     await Promise.allSettled(
       hosts.map(async (host) => {
         await this.#cancelAt(host, request);
-        // Ends with the first number that there is no process for.
+        // Ends with the first number that no process has.
         for (let older = 1; older <= mostReplaced; older += 1) await this.#cancelAt(`${host}${olderProcess}${older}`, request);
       }),
     );

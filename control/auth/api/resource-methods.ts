@@ -74,8 +74,8 @@ export function resourceMethods(api: Api): Handlers<"createToken" | "listResourc
 }
 
 /**
- * Documents as the caller sees them: with their secrets for an agent that may offer them, and for a user who asks for them and may read the kind. An
- * agent sees no others.
+ * The view of documents that a caller gets. Secrets are in it for an agent that may offer the resource, which sees no other documents, and for a user with
+ * the right to read the kind, on request.
  */
 async function shownTo(
   { context }: Pick<Api, "context">,

@@ -37,7 +37,7 @@ export async function signRelayedApp(context: AuthContext, { userCertificate, ..
 }
 
 /**
- * The same for a client of Kubernetes, who has presented a certificate for this Kubernetes cluster alone. The agent decides again. Throws `unauthenticated`,
+ * The same for a client of Kubernetes that has presented a certificate for this Kubernetes cluster alone. The agent decides again. Throws `unauthenticated`,
  * and as `signRelayedServed`.
  */
 export async function signRelayedKube(context: AuthContext, { userCertificate, ...ask }: RelayedClientAsk): Promise<string> {

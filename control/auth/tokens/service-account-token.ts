@@ -119,7 +119,7 @@ export function readKeySet(jwks: string): readonly SetKey[] {
 }
 
 function readSetKey(jwk: Readonly<Record<string, unknown>>): readonly SetKey[] {
-  // A secret in a document would be shown to everyone who may read it.
+  // Every reader of the document would see a secret in it.
   if ("d" in jwk) throw new PlatformError("invalid", "the key set holds a private key", { hint: "replace that key: it counts as known" });
   let key: KeyObject;
   try {

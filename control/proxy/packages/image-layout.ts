@@ -40,7 +40,7 @@ export function blobPath(name: string, wanted: string): string {
   return `oci/${name}/blobs/${wanted.replace(":", "/")}`;
 }
 
-/** Digests by tag; undefined: there is no such repository. Throws `invalid` if its index is damaged. */
+/** Digests by tag; undefined for an unknown repository. Throws `invalid` if its index is damaged. */
 export async function readTags(place: LayoutPlace): Promise<ReadonlyMap<string, string> | undefined> {
   const bytes = await readSmall(place, `oci/${place.name}/index.json`);
   if (bytes === undefined) return undefined;

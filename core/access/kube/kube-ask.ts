@@ -26,7 +26,7 @@ export interface OpenAsk {
   readonly type: "open";
 }
 
-/** A path that is not an object's: only those who may do everything. */
+/** A path outside of the API's objects: it needs a rule for everything. */
 export interface PathAsk {
   readonly type: "path";
   readonly path: string;

@@ -20,7 +20,7 @@ export interface PlaceServices {
   readonly appSites: Pick<AppSites, "hostOf">;
 }
 
-/** Hosts, applications, databases and Kubernetes clusters that the user may reach, or all hosts for a user who may list them. */
+/** The hosts, applications, databases and Kubernetes clusters in reach of the user; all of them with the right to list hosts. */
 export function placeRoutes(api: Api, { appSites }: PlaceServices): void {
   apiRoute(api, {
     method: "GET",
