@@ -16,7 +16,7 @@ function server(answer: (resource: string) => { readonly status: number; readonl
     const text = allowed === undefined ? "{}" : JSON.stringify({ status: { allowed } });
     return { status, message: "", headers: [], body: Readable.from([Buffer.from(text)]), hasBody: true, trailers: () => [], isBroken: () => false };
   };
-  return { facts: { name: "prod" } as Api["facts"], send };
+  return { facts: { name: "prod" }, send };
 }
 
 test("an account that may act as users and groups is enough", async () => {
@@ -31,7 +31,7 @@ test.each([
   ["an answer without a review", server(() => ({ status: 200 })), "unavailable", "200"],
   [
     "no way to it",
-    { facts: { name: "prod" }, send: async () => await Promise.reject(new PlatformError("timeout", "no connection")) } as unknown as Api,
+    { facts: { name: "prod" }, send: async () => await Promise.reject(new PlatformError("timeout", "no connection")) },
     "timeout",
     "no connection",
   ],

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { unreachedError } from "./http/unreached-error.ts";
-import type { ApiServer } from "./upstream/api-server.ts";
+import type { ApiServer, ApiServerFacts } from "./upstream/api-server.ts";
 import { askAsAgent } from "./upstream/ask-as-agent.ts";
 
 const askMs = 10_000;
@@ -19,7 +19,7 @@ const needed = [
  * Asks the API server of a cluster whether the agent may act as users and groups. Resolves when it may. Throws PlatformError with what is wrong: the way to the
  * API server, the agent's login, or what its account has to be granted.
  */
-export async function checkCluster(api: Pick<ApiServer, "send" | "facts">): Promise<"answers"> {
+export async function checkCluster(api: Pick<ApiServer, "send"> & { readonly facts: Pick<ApiServerFacts, "name"> }): Promise<"answers"> {
   const { name } = api.facts;
   const missing: string[] = [];
   for (const attributes of needed) {

@@ -6,6 +6,6 @@ import type { KnownKinds } from "./upstream/known-kinds.ts";
 export interface OfferedCluster {
   readonly name: string;
   readonly labels: Labels;
-  readonly api: ApiServer;
+  readonly api: Pick<ApiServer, "facts" | "send" | "upgrade">;
   readonly kinds: KnownKinds;
 }

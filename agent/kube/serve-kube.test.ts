@@ -239,8 +239,8 @@ test("an API server that cannot be reached is a Status, and is checked at once",
   const suspected: string[] = [];
   const service = await world.service({ deps: { onUnreached: (name) => void suspected.push(name) } });
   const broken = new PlatformError("unavailable", "no connection to 10.0.0.1:6443: connection refused");
-  const api = { send: async () => await Promise.reject(broken), facts: service.cluster.api.facts };
-  const cluster = { ...service.cluster, api: api as unknown as typeof service.cluster.api };
+  const fail = async () => await Promise.reject(broken);
+  const cluster = { ...service.cluster, api: { send: fail, upgrade: fail, facts: service.cluster.api.facts } };
   const { tls } = await world.enter({}, { ...service, deps: { ...service.deps, findCluster: () => cluster } });
   const { status, body } = await ask(tls, { path: "/version" });
   expect(status).toBe(503);
@@ -258,7 +258,7 @@ test("what breaks off upstream breaks off at the client", async () => {
   world.onRequest = (_request, response) => {
     response.setHeader("content-type", "application/json");
     response.write('{"kind":"PodList","items":[');
-    setImmediate(() => (response as unknown as { stream?: { close(code: number): void } }).stream?.close(2));
+    setImmediate(() => response.stream.close(2));
   };
   const { tls } = await world.enter({ access: { roles: [everything()] } });
   const sent = request({ createConnection: () => tls, host: "kube.test", path: "/api/v1/pods" });

@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { type IncomingMessage, type RequestOptions, request, type ServerResponse } from "node:http";
+import { type IncomingMessage, type RequestOptions, request } from "node:http";
+import type { Http2ServerResponse } from "node:http2";
 import { connect as connectHttp2 } from "node:http2";
 import { text } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
@@ -21,8 +22,8 @@ afterAll(async () => await world[Symbol.asyncDispose]());
 let names: string[];
 let deletions: { readonly url: string; readonly body: string; readonly type: string | undefined }[];
 /** Answers the deletion of one object; true: done. */
-let onDelete: (name: string, response: ServerResponse) => boolean;
-let onList: (response: ServerResponse, from: number) => void;
+let onDelete: (name: string, response: Http2ServerResponse) => boolean;
+let onList: (response: Http2ServerResponse, from: number) => void;
 
 beforeEach(() => {
   world.requests.length = 0;
@@ -40,7 +41,7 @@ beforeEach(() => {
   };
 });
 
-function sendPage(response: ServerResponse, page: readonly string[], next?: string): void {
+function sendPage(response: Http2ServerResponse, page: readonly string[], next?: string): void {
   const items = page.map((name) => ({ metadata: { name, namespace: "a" } }));
   response.setHeader("content-type", "application/json");
   response.end(JSON.stringify({ kind: "PartialObjectMetadataList", metadata: { continue: next }, items }));
@@ -139,7 +140,7 @@ describe("a hostile API server", () => {
   test("that breaks off in the middle of the list gets no deletion", async () => {
     onList = (response) => {
       response.write('{"kind":"PodList","metadata":{},"items":[{"metadata":{"name":"web-1","namespace":"a"}}');
-      setImmediate(() => (response as unknown as { stream: { close(code: number): void } }).stream.close(2));
+      setImmediate(() => response.stream.close(2));
     };
     const { tls } = await world.enter({ access });
     expect(await ask(tls)).toMatchObject({ status: 503 });
@@ -149,7 +150,7 @@ describe("a hostile API server", () => {
   test("that breaks off in the middle ends it, and the audit log has what was tried", async () => {
     onDelete = (name, response) => {
       if (name !== "web-2") return false;
-      (response as unknown as { stream: { close(code: number): void } }).stream.close(2);
+      response.stream.close(2);
       return true;
     };
     const { tls, events } = await world.enter({ access });
@@ -162,7 +163,7 @@ describe("a hostile API server", () => {
 });
 
 test("when the client leaves in the middle, nothing more is deleted", async () => {
-  const asked = Promise.withResolvers<ServerResponse>();
+  const asked = Promise.withResolvers<Http2ServerResponse>();
   onDelete = (_, response) => {
     asked.resolve(response);
     return true;

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { createSecureServer, type Http2SecureServer } from "node:http2";
+import type { IncomingMessage } from "node:http";
+import { createSecureServer, type Http2SecureServer, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,7 +41,7 @@ const kinds = {
   ].map(([name, namespaced]) => ({ name, namespaced, kind: "X", verbs: namespaced ? ["deletecollection"] : [] })),
 };
 
-type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+type Answer = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
 type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 export interface ApiOptions {
@@ -92,7 +92,7 @@ export class ApiWorld implements AsyncDisposable {
     this.#credentials = credentials;
     this.#server = server;
     this.#folder = folder;
-    server.on("request", (request, response) => this.#answer(request as unknown as IncomingMessage, response as unknown as ServerResponse));
+    server.on("request", (request, response) => this.#answer(request, response));
     server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       this.#open.push(socket);
       socket.on("error", () => {});
@@ -106,12 +106,12 @@ export class ApiWorld implements AsyncDisposable {
     server.on("sessionError", () => {});
   }
 
-  #note(request: IncomingMessage): void {
+  #note(request: IncomingMessage | Http2ServerRequest): void {
     const { method = "", url = "", rawHeaders, httpVersion } = request;
     this.requests.push({ method, url, headers: rawHeaders, version: httpVersion });
   }
 
-  #answer(request: IncomingMessage, response: ServerResponse): void {
+  #answer(request: Http2ServerRequest, response: Http2ServerResponse): void {
     if (request.url === "/api/v1" && !request.headers["impersonate-user"]) {
       response.setHeader("content-type", "application/json");
       response.end(JSON.stringify(kinds));
