@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { readFrame } from "../../../core/transport/read-frame.ts";
+import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamReply } from "../../../core/transport/stream-request.ts";
 import { joinServingHost, startTestAgent, type TestAgent } from "../../../test/inside/connect-agent.ts";
 import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
+import { connectStream } from "../../../test/inside/open-stream.ts";
+import type { UserKeys } from "../../../test/inside/user-keys.ts";
 
 let cluster: TestCluster;
 const agents: TestAgent[] = [];
@@ -21,6 +25,16 @@ async function offering(hostname: string, allowed: readonly string[] | undefined
   return agent;
 }
 
+/** The proxy's answer to a user's request for a cluster. */
+async function answer(keys: UserKeys, target: string): Promise<StreamReply> {
+  const tls = await connectStream(cluster, keys);
+  const facts = { clientAddress: "198.51.100.1:1", sessionId: "", accessRevision: "" };
+  tls.write(encodeStreamRequest({ kind: "kube", target, parameters: { host: "" }, ...facts }));
+  const reply = decodeStreamReply(await readFrame(tls, { maxLength: maxStreamMessage, timeoutMs: 10_000, what: "reply" }));
+  tls.destroy();
+  return reply;
+}
+
 async function offeredBy(id: string): Promise<readonly string[]> {
   const { resources } = await cluster.admin.listOffered({ kind: "kube" });
   return resources.filter(({ hosts }) => hosts.some((host) => host.id === id)).map(({ name }) => name);
@@ -33,4 +47,14 @@ test("a host offers only the resources that its join token names; no user is led
   await expect.poll(() => offeredBy(free.id)).toEqual(["prod", "staging"]);
   const asked = await cluster.admin.listOffered({ kind: "kube" });
   expect(asked.resources.find(({ name }) => name === "staging")?.hosts.map(({ id }) => id)).toEqual([free.id]);
+});
+
+test("a proxy opens no stream to a host for a resource that its join token does not name", async () => {
+  await cluster.putRole("kube", { allow: { kubernetes_labels: { "*": "*" }, kubernetes_groups: ["viewers"] } });
+  const agent = await offering("only-a", ["a"], ["a", "b"]);
+  await expect.poll(() => offeredBy(agent.id)).toEqual(["a"]);
+  const keys = await cluster.login("ann", { roles: ["kube"] });
+  expect(await answer(keys, "b")).toMatchObject({ ok: false, error: { code: "not_found" } });
+  expect(agent.requests).toEqual([]);
+  expect(await answer(keys, "a")).toMatchObject({ ok: true });
 });
