@@ -84,8 +84,7 @@ describe.skipIf(!isRoot)("a hostile API server", () => {
     test("that is cut in the middle does not end as if it were whole", async () => {
       answer = (_, response) => {
         response.writeHead(200, { "content-type": "application/json" });
-        response.write(`{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[${item("web-1")},`);
-        setTimeout(() => response.destroy(), 200);
+        response.write(`{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[${item("web-1")},`, () => void response.destroy());
       };
       expect(await swallow(entrance(), "/api/v1/namespaces/n/pods")).toMatchObject({ complete: false });
     });
