@@ -2,7 +2,13 @@ import { once } from "node:events";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
 import { readFrame } from "../../core/transport/read-frame.ts";
-import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamReply } from "../../core/transport/stream-request.ts";
+import {
+  decodeStreamReply,
+  encodeStreamRequest,
+  maxStreamMessage,
+  type StreamReply,
+  type StreamRequest,
+} from "../../core/transport/stream-request.ts";
 import type { TestCluster } from "./open-cluster.ts";
 import type { UserKeys } from "./user-keys.ts";
 
@@ -12,9 +18,18 @@ export async function askForStream(
   keys: Pick<UserKeys, "tlsCertificate" | "tlsPrivateKey"> | undefined,
   ask: { target: string; login?: string },
 ): Promise<{ tls: TLSSocket; reply: StreamReply }> {
-  const tls = await connectStream(cluster, keys);
   const { target, login = "root" } = ask;
-  tls.write(encodeStreamRequest({ kind: "ssh", target, parameters: { login }, clientAddress: "", sessionId: "", accessRevision: "" }));
+  return await requestStream(cluster, keys, { kind: "ssh", target, parameters: { login }, clientAddress: "", sessionId: "", accessRevision: "" });
+}
+
+/** The same with any request. */
+export async function requestStream(
+  cluster: TestCluster,
+  keys: Pick<UserKeys, "tlsCertificate" | "tlsPrivateKey"> | undefined,
+  request: StreamRequest,
+): Promise<{ tls: TLSSocket; reply: StreamReply }> {
+  const tls = await connectStream(cluster, keys);
+  tls.write(encodeStreamRequest(request));
   const reply = decodeStreamReply(await readFrame(tls, { maxLength: maxStreamMessage, timeoutMs: 10_000, what: "reply" }));
   return { tls, reply };
 }

@@ -4,17 +4,16 @@ import { type IncomingMessage, type RequestOptions, request } from "node:http";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { connect as connectTls, type TLSSocket } from "node:tls";
+import type { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
 import { silentLog } from "../../../core/log/log.ts";
 import { openRecordings, type RecordingCall } from "../../../core/recording-spool/recordings.ts";
 import type { App } from "../../../core/resources/app.ts";
 import { roleSchema } from "../../../core/resources/role.ts";
-import { alpn, roleServerName } from "../../../core/transport/alpn.ts";
-import { readFrame } from "../../../core/transport/read-frame.ts";
-import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamRequest } from "../../../core/transport/stream-request.ts";
+import type { StreamRequest } from "../../../core/transport/stream-request.ts";
 import { type InsideAuthorities, insideAuthorities } from "../../../test/inside/authorities.ts";
+import { enterService } from "../../../test/inside/enter-service.ts";
 import { type InsideService, serviceDeps } from "../../../test/inside/service-deps.ts";
-import { socketPair } from "../../../test/inside/socket-pair.ts";
 import type { Access } from "../../access/access-source.ts";
 import type { AppDeps, TokenFacts } from "../app-deps.ts";
 import { AppSessions } from "../audit/app-sessions.ts";
@@ -112,24 +111,12 @@ export class WebWorld implements AsyncDisposable {
       accessRevision: "1",
     };
     const user = await this.own.user("alice", { traits: options.traits ?? {} } as never);
-    const [near, far] = await socketPair();
-    const served = serveApp(far, asked, used.deps, { signal: this.#over.signal, established: () => {} });
-    served.catch(() => {});
-    await replyOn(near);
-    const tls = connectTls({
-      socket: near,
-      ALPNProtocols: [alpn.service],
-      servername: roleServerName("node"),
-      ca: this.own.hostCaPem,
-      cert: user.tlsCertificate,
-      key: user.tlsPrivateKey,
-    });
-    tls.on("error", () => {});
-    this.#open.push(tls);
-    await once(tls, "secureConnect");
-    tls.write(encodeStreamRequest(asked));
-    const reply = await replyOn(tls);
-    return { ...used, tls, served, error: reply.ok ? undefined : reply.error };
+    const { hostCaPem } = this.own;
+    const serve = async (stream: Duplex): Promise<void> =>
+      await serveApp(stream, asked, used.deps, { signal: this.#over.signal, established: () => {} });
+    const entered = await enterService({ request: asked, user, hostCaPem, serve });
+    this.#open.push(entered.tls);
+    return { ...used, ...entered };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -141,10 +128,6 @@ export class WebWorld implements AsyncDisposable {
 
 export function webDumper(): OfferedApp {
   return dumperApp();
-}
-
-async function replyOn(stream: Socket) {
-  return decodeStreamReply(await readFrame(stream, { maxLength: maxStreamMessage, timeoutMs: 10_000, what: "reply" }));
 }
 
 /** One request over an open connection, with its whole answer. */

@@ -6,16 +6,15 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import { connect as connectTls, type TLSSocket } from "node:tls";
+import type { TLSSocket } from "node:tls";
 import { silentLog } from "../../../core/log/log.ts";
 import { openRecordings, type RecordingCall } from "../../../core/recording-spool/recordings.ts";
 import { type Role, roleSchema } from "../../../core/resources/role.ts";
-import { alpn, roleServerName } from "../../../core/transport/alpn.ts";
-import { readFrame } from "../../../core/transport/read-frame.ts";
-import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamRequest } from "../../../core/transport/stream-request.ts";
+import { roleServerName } from "../../../core/transport/alpn.ts";
+import type { StreamRequest } from "../../../core/transport/stream-request.ts";
 import { type InsideAuthorities, insideAuthorities } from "../../../test/inside/authorities.ts";
+import { enterService } from "../../../test/inside/enter-service.ts";
 import { type InsideService, serviceDeps } from "../../../test/inside/service-deps.ts";
-import { socketPair } from "../../../test/inside/socket-pair.ts";
 import type { Access } from "../../access/access-source.ts";
 import { ApiServers } from "../api-servers.ts";
 import type { KubeDeps } from "../kube-deps.ts";
@@ -180,24 +179,12 @@ export class ApiWorld implements AsyncDisposable {
       accessRevision: "1",
     };
     const user = await this.own.user("alice");
-    const [near, far] = await socketPair();
-    const served = serveKube(far, asked, used.deps, { signal: this.#over.signal, established: () => {} });
-    served.catch(() => {});
-    await replyOn(near);
-    const tls = connectTls({
-      socket: near,
-      ALPNProtocols: [alpn.service],
-      servername: roleServerName("node"),
-      ca: this.own.hostCaPem,
-      cert: user.tlsCertificate,
-      key: user.tlsPrivateKey,
-    });
-    tls.on("error", () => {});
-    this.#open.push(tls);
-    await once(tls, "secureConnect");
-    tls.write(encodeStreamRequest(asked));
-    const reply = await replyOn(tls);
-    return { ...used, tls, served, error: reply.ok ? undefined : reply.error };
+    const { hostCaPem } = this.own;
+    const serve = async (stream: Duplex): Promise<void> =>
+      await serveKube(stream, asked, used.deps, { signal: this.#over.signal, established: () => {} });
+    const entered = await enterService({ request: asked, user, hostCaPem, serve });
+    this.#open.push(entered.tls);
+    return { ...used, ...entered };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -206,8 +193,4 @@ export class ApiWorld implements AsyncDisposable {
     this.#server.close();
     await rm(this.#folder, { recursive: true, force: true });
   }
-}
-
-async function replyOn(stream: Duplex) {
-  return decodeStreamReply(await readFrame(stream, { maxLength: maxStreamMessage, timeoutMs: 10_000, what: "reply" }));
 }

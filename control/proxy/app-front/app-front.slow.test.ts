@@ -10,9 +10,10 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { insideAuthorities } from "../../../test/inside/authorities.ts";
+import type { Presented } from "../../../test/inside/front-user.ts";
 import { hasProgram } from "../../../test/world/has-program.ts";
 import { until } from "../../../test/world/until.ts";
-import { type AppWorld, appWorld, type Presented, proxyHost } from "./testing/app-world.ts";
+import { type AppWorld, appWorld, proxyHost } from "./testing/app-world.ts";
 
 const wiki = `wiki.${proxyHost}`;
 

@@ -3,7 +3,8 @@ import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { DbProtocol } from "../../../core/resources/db.ts";
-import { type FrontWorld, frontWorld, type Presented } from "./testing/front-world.ts";
+import type { Presented } from "../../../test/inside/front-user.ts";
+import { type FrontWorld, frontWorld } from "./testing/front-world.ts";
 
 let world: FrontWorld;
 beforeAll(async () => {

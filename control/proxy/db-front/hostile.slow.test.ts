@@ -3,10 +3,11 @@ import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { insideAuthorities } from "../../../test/inside/authorities.ts";
+import type { Presented } from "../../../test/inside/front-user.ts";
 import { clusterName } from "../../../test/inside/open-cluster.ts";
 import { generateKeys } from "../../../test/inside/user-keys.ts";
 import { until } from "../../../test/world/until.ts";
-import { type FrontWorld, frontWorld, type Presented } from "./testing/front-world.ts";
+import { type FrontWorld, frontWorld } from "./testing/front-world.ts";
 
 const sslRequest = Buffer.from("0000000804d2162f", "hex");
 const startup = Buffer.from("\0\0\0\x16\0\x03\0\0user\0reader\0\0", "latin1");

@@ -6,7 +6,8 @@ import type { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { insideAuthorities } from "../../../test/inside/authorities.ts";
-import { type KubeWorld, kubeHost, kubeWorld, type Presented, proxyHost } from "./testing/kube-world.ts";
+import type { Presented } from "../../../test/inside/front-user.ts";
+import { type KubeWorld, kubeHost, kubeWorld, proxyHost } from "./testing/kube-world.ts";
 
 let world: KubeWorld;
 beforeAll(async () => {

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readFrame } from "../../../core/transport/read-frame.ts";
-import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamReply } from "../../../core/transport/stream-request.ts";
+import type { StreamReply } from "../../../core/transport/stream-request.ts";
 import { joinTestHost } from "../../../test/inside/connect-agent.ts";
 import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
-import { connectStream } from "../../../test/inside/open-stream.ts";
+import { requestStream } from "../../../test/inside/open-stream.ts";
 import type { UserKeys } from "../../../test/inside/user-keys.ts";
 
 let cluster: TestCluster;
@@ -17,12 +16,9 @@ afterAll(async () => {
 
 /** The proxy's answer to a request for a database. */
 async function answer(keys: Pick<UserKeys, "tlsCertificate" | "tlsPrivateKey"> | undefined): Promise<StreamReply> {
-  const tls = await connectStream(cluster, keys);
   const parameters = { user: "reader", name: "", host: "", at: "" };
-  tls.write(
-    encodeStreamRequest({ kind: "db", target: "orders", parameters, clientAddress: "198.51.100.1:1", sessionId: "mine", accessRevision: "mine" }),
-  );
-  const reply = decodeStreamReply(await readFrame(tls, { maxLength: maxStreamMessage, timeoutMs: 10_000, what: "reply" }));
+  const facts = { clientAddress: "198.51.100.1:1", sessionId: "mine", accessRevision: "mine" };
+  const { tls, reply } = await requestStream(cluster, keys, { kind: "db", target: "orders", parameters, ...facts });
   tls.destroy();
   return reply;
 }

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readFrame } from "../../../core/transport/read-frame.ts";
-import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamReply } from "../../../core/transport/stream-request.ts";
+import type { StreamReply } from "../../../core/transport/stream-request.ts";
 import { joinServingHost, startTestAgent, type TestAgent } from "../../../test/inside/connect-agent.ts";
 import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
-import { connectStream } from "../../../test/inside/open-stream.ts";
+import { requestStream } from "../../../test/inside/open-stream.ts";
 import type { UserKeys } from "../../../test/inside/user-keys.ts";
 
 let cluster: TestCluster;
@@ -27,10 +26,8 @@ async function offering(hostname: string, allowed: readonly string[] | undefined
 
 /** The proxy's answer to a user's request for a cluster. */
 async function answer(keys: UserKeys, target: string): Promise<StreamReply> {
-  const tls = await connectStream(cluster, keys);
   const facts = { clientAddress: "198.51.100.1:1", sessionId: "", accessRevision: "" };
-  tls.write(encodeStreamRequest({ kind: "kube", target, parameters: { host: "" }, ...facts }));
-  const reply = decodeStreamReply(await readFrame(tls, { maxLength: maxStreamMessage, timeoutMs: 10_000, what: "reply" }));
+  const { tls, reply } = await requestStream(cluster, keys, { kind: "kube", target, parameters: { host: "" }, ...facts });
   tls.destroy();
   return reply;
 }

@@ -1,4 +1,3 @@
-import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { connect as connectTcp, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -6,13 +5,10 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import { openAuthClient } from "../../../../core/api/auth-client.ts";
 import type { HostCredentials } from "../../../../core/api/host-credentials.ts";
 import type { UserIdentity } from "../../../../core/identity/identity.ts";
-import { fromX509Certificate } from "../../../../core/identity/x509-identity.ts";
 import { type DbProtocol, dbProtocols } from "../../../../core/resources/db.ts";
-import { alpn } from "../../../../core/transport/alpn.ts";
-import { hostContext, terminateTls } from "../../../../core/transport/arrivals/server-tls.ts";
-import { readFrame } from "../../../../core/transport/read-frame.ts";
-import { decodeStreamRequest, encodeStreamReply, type StreamRequest } from "../../../../core/transport/stream-request.ts";
+import { encodeStreamReply, type StreamRequest } from "../../../../core/transport/stream-request.ts";
 import { joinServingHost, startTestAgent } from "../../../../test/inside/connect-agent.ts";
+import { acceptFront, type Presented } from "../../../../test/inside/front-user.ts";
 import { startTestCluster, type TestCluster } from "../../../../test/inside/open-cluster.ts";
 import { generateKeys } from "../../../../test/inside/user-keys.ts";
 import { until } from "../../../../test/world/until.ts";
@@ -22,11 +18,6 @@ export interface Reached {
   readonly request: StreamRequest<"db">;
   /** Of the certificate that the proxy presented. */
   readonly user: UserIdentity;
-}
-
-export interface Presented {
-  readonly certificate: string;
-  readonly privateKey: string;
 }
 
 /** A cluster whose proxy has a port for each protocol, and an agent that offers a database of each, named like its protocol. */
@@ -120,15 +111,8 @@ async function serveStream(world: Pick<FrontWorld, "reached" | "cancelled" | "se
     world.cancelled.push(request.parameters.key);
     return void channel.destroy();
   }
-  channel.write(encodeStreamReply({ ok: true }));
-  const tls = await terminateTls(channel, { context: hostContext(credentials), alpn: alpn.service, requestCertificate: true });
-  tls.on("error", () => {});
-  const frame = { maxLength: 16_384, timeoutMs: 5_000, what: "frame" };
-  await readFrame(tls, frame);
-  const own = decodeStreamRequest(await readFrame(tls, frame));
-  const certificate = tls.getPeerX509Certificate();
-  const user = certificate && fromX509Certificate(new X509Certificate(certificate.raw));
-  if (own.kind !== "db" || user?.kind !== "user") throw new Error("not a user's request for a database");
+  const { tls, own, user } = await acceptFront(channel, credentials, "db");
+  if (own.kind !== "db") return;
   const reached = { request: own, user };
   world.reached.push(reached);
   tls.write(encodeStreamReply(world.refusal ?? { ok: true }));

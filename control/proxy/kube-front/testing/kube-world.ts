@@ -1,18 +1,11 @@
-import { X509Certificate } from "node:crypto";
-import { once } from "node:events";
 import type { Duplex } from "node:stream";
-import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
-import { openAuthClient } from "../../../../core/api/auth-client.ts";
+import type { TLSSocket } from "node:tls";
 import type { HostCredentials } from "../../../../core/api/host-credentials.ts";
 import type { UserIdentity } from "../../../../core/identity/identity.ts";
-import { fromX509Certificate } from "../../../../core/identity/x509-identity.ts";
-import { alpn } from "../../../../core/transport/alpn.ts";
-import { hostContext, terminateTls } from "../../../../core/transport/arrivals/server-tls.ts";
-import { readFrame } from "../../../../core/transport/read-frame.ts";
-import { decodeStreamRequest, encodeStreamReply, type StreamReply, type StreamRequest } from "../../../../core/transport/stream-request.ts";
+import { encodeStreamReply, type StreamReply, type StreamRequest } from "../../../../core/transport/stream-request.ts";
 import { joinServingHost, startTestAgent, type TestAgent } from "../../../../test/inside/connect-agent.ts";
+import { acceptFront, certificatesFor, connectFront, type FrontOptions, type Presented, type Route } from "../../../../test/inside/front-user.ts";
 import { startTestCluster, type TestCluster } from "../../../../test/inside/open-cluster.ts";
-import { generateKeys } from "../../../../test/inside/user-keys.ts";
 import { until } from "../../../../test/world/until.ts";
 
 /** A stream that reached a fake agent. */
@@ -22,13 +15,6 @@ export interface Reached {
   /** Of the certificate that the proxy presented. */
   readonly user: UserIdentity;
 }
-
-export interface Presented {
-  readonly certificate: string;
-  readonly privateKey: string;
-}
-
-type Route = { readonly routeKind?: string; readonly routeName?: string; readonly ttlSeconds?: number };
 
 interface Serving {
   readonly reached: Reached[];
@@ -45,7 +31,7 @@ export interface KubeWorld extends Serving, AsyncDisposable {
   /** A certificate of a user for one resource; by default of ann for `prod`. */
   certificate(route?: Route, user?: string): Promise<Presented>;
   /** TLS to a port of the proxy, by default the web port, under this name, verified by the cluster's authority. */
-  connect(servername: string, presented?: Presented, more?: ConnectionOptions & { readonly open?: () => Promise<Duplex> }): Promise<TLSSocket>;
+  connect(servername: string, presented?: Presented, more?: FrontOptions): Promise<TLSSocket>;
 }
 
 export const proxyHost = "proxy.example.test";
@@ -72,37 +58,16 @@ export async function kubeWorld(options: Parameters<typeof startTestCluster>[0] 
     const { resources } = await cluster.admin.listOffered({ kind: "kube" });
     return resources.length === 2 && resources.every(({ name, hostIds }) => hostIds.length === (name === "prod" ? 2 : 1));
   });
-  const users = new Map<string, Presented>();
   return Object.assign(serving, {
     cluster,
     agents,
-    certificate: async (route: Route = {}, name = "ann"): Promise<Presented> => {
-      const known = users.get(name) ?? (await logIn(cluster, name));
-      users.set(name, known);
-      const keys = generateKeys();
-      using client = openAuthClient({ open: cluster.open, ca: cluster.hostCaPem, credentials: known });
-      const wanted = { routeKind: "kube", routeName: "prod", tlsPublicKey: keys.tlsPublicKey, ...route };
-      const { tlsCertificate } = await client.client.signOwnUser(wanted);
-      return { certificate: tlsCertificate, privateKey: keys.tlsPrivateKey };
-    },
-    connect: async (servername: string, presented?: Presented, { open, ...more }: ConnectionOptions & { open?: () => Promise<Duplex> } = {}) => {
-      const own = presented === undefined ? {} : { cert: presented.certificate, key: presented.privateKey };
-      const socket = await (open ?? cluster.open)();
-      const tls = connectTls({ socket, servername, ca: [...cluster.hostCaPem], ALPNProtocols: ["h2", "http/1.1"], ...own, ...more });
-      tls.on("error", () => {});
-      await once(tls, "secureConnect");
-      return tls;
-    },
+    certificate: certificatesFor(cluster, { routeKind: "kube", routeName: "prod" }),
+    connect: async (servername: string, presented?: Presented, more?: FrontOptions) => await connectFront(cluster, servername, presented, more),
     [Symbol.asyncDispose]: async () => {
       for (const agent of agents) agent.end();
       await cluster[Symbol.asyncDispose]();
     },
   });
-}
-
-async function logIn(cluster: TestCluster, name: string): Promise<Presented> {
-  const { tlsCertificate: certificate, tlsPrivateKey: privateKey } = await cluster.login(name, { roles: [name === "ann" ? "dev" : "none"] });
-  return { certificate, privateKey };
 }
 
 interface Stream {
@@ -114,13 +79,7 @@ interface Stream {
 
 /** As an agent does, but for its own decision. */
 async function serveStream(serving: Serving, { channel, request, credentials, hostname }: Stream): Promise<void> {
-  channel.write(encodeStreamReply({ ok: true }));
-  const tls = await terminateTls(channel, { context: hostContext(credentials), alpn: alpn.service, requestCertificate: true });
-  tls.on("error", () => {});
-  const own = decodeStreamRequest(await readFrame(tls, { maxLength: 16_384, timeoutMs: 5_000, what: "frame" }));
-  const certificate = tls.getPeerX509Certificate();
-  const user = certificate && fromX509Certificate(new X509Certificate(certificate.raw));
-  if (own.kind !== "kube" || user?.kind !== "user") throw new Error("not a user's request for a Kubernetes cluster");
+  const { tls, user } = await acceptFront(channel, credentials, "kube");
   serving.reached.push({ host: hostname, request, user });
   const refusal = serving.refusal(hostname);
   tls.write(encodeStreamReply(refusal ?? { ok: true }));
