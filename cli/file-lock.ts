@@ -2,6 +2,7 @@ import { link, open, readFile, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorText, PlatformError } from "../core/errors/platform-error.ts";
+import { isAlive } from "../core/processes/is-alive.ts";
 
 /*
  * A lock between programs of ours on one machine: a file that holds `<pid> <host>`, created with its content by link(2). The lock of a process that is gone
@@ -74,13 +75,4 @@ async function removeLeftOver(path: string): Promise<void> {
 async function isOlder(path: string, ms: number): Promise<boolean> {
   const facts = await stat(path).catch(() => undefined);
   return facts !== undefined && Date.now() - facts.mtimeMs > ms;
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (thrown) {
-    return (thrown as NodeJS.ErrnoException).code === "EPERM";
-  }
 }

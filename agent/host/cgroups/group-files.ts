@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isAlive } from "../../../core/processes/is-alive.ts";
 
 /** Returns whether it is new. Not mkdir's own `recursive`, which loops forever where the kernel returns ENOENT. */
 export function makeFolder(folder: string): boolean {
@@ -17,7 +18,7 @@ export function sweep(sessions: string): void {
   for (const uid of foldersIn(sessions)) {
     for (const name of foldersIn(join(sessions, uid))) {
       const maker = Number(/^(\d+)-/.exec(name)?.[1]);
-      if (maker === process.pid || !isThere(maker)) remove(join(sessions, uid, name));
+      if (maker === process.pid || !isAlive(maker)) remove(join(sessions, uid, name));
     }
     rmdirQuietly(join(sessions, uid));
   }
@@ -44,15 +45,6 @@ function foldersIn(folder: string): readonly string[] {
     return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
   } catch {
     return [];
-  }
-}
-
-function isThere(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (thrown) {
-    return (thrown as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 

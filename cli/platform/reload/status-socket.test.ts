@@ -1,11 +1,13 @@
-import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLog } from "../../../core/log/log.ts";
 import { ProcessState } from "./process-state.ts";
-import { serveStatus } from "./status-socket.ts";
+import { otherProcesses, serveStatus } from "./status-socket.ts";
 
 let folder = "";
 beforeEach(async () => {
@@ -82,4 +84,18 @@ test("other draining processes are listed; those without a valid answer are omit
     draining: [{ pid: 7, sessions: 4, since: other.since }],
   });
   for (const server of servers) server.close();
+});
+
+test("a socket on which nobody listens yet is its process's as long as that lives", async () => {
+  const ended = spawnSync("true").pid;
+  for (const pid of [process.ppid, ended]) {
+    const path = join(folder, `status-${pid}.sock`);
+    // What a process finds between bind(2) and listen(2) of another one: a file, and a connection that is refused.
+    const server = createServer().listen(`${path}.bound`);
+    await once(server, "listening");
+    await rename(`${path}.bound`, path);
+    await new Promise((resolve) => server.close(resolve));
+  }
+  expect(await otherProcesses(folder)).toEqual([]);
+  expect(await readdir(folder)).toEqual([`status-${process.ppid}.sock`]);
 });

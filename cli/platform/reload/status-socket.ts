@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { isAlive } from "../../../core/processes/is-alive.ts";
 import { unixGet } from "../../../core/transport/dial/get-over.ts";
 import { type ProcessFacts, processSchema } from "./process-state.ts";
 
@@ -80,7 +81,8 @@ export async function otherProcesses(folder: string): Promise<readonly ProcessFa
         const { body } = await unixGet(path, "/process", limits);
         return processSchema.parse(JSON.parse(body.toString()));
       } catch (thrown) {
-        if (thrown instanceof Error && "code" in thrown && thrown.code === "ECONNREFUSED") await rm(path, { force: true });
+        // One that lives may be about to listen: the system creates its file a moment before.
+        if (!isAlive(Number(socketName.exec(name)?.[1]))) await rm(path, { force: true });
         return undefined;
       }
     }),

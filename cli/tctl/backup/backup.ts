@@ -6,6 +6,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import { isAlive } from "../../../core/processes/is-alive.ts";
 import type { Call } from "../../command.ts";
 import type { Result } from "../../output.ts";
 import { hostConfig } from "../host-config.ts";
@@ -117,14 +118,6 @@ async function workFolder(file: string): Promise<string> {
     return work;
   } catch (cause) {
     throw new PlatformError("invalid", `could not write into ${folder}: ${errorText(cause)}`, { cause, hint: "choose an existing folder" });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (thrown) {
-    return (thrown as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 
