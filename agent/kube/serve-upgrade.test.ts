@@ -2,13 +2,16 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Access } from "../access/access-source.ts";
 import { encodeSpdyData } from "./codec/spdy-reader.ts";
 import { encodeServerMessage, opcodes } from "./codec/web-socket-reader.ts";
 import { type ApiOptions, ApiWorld, kubeRole } from "./testing/api-world.ts";
 import { SpdyWriter } from "./testing/spdy-writer.ts";
+import { enterSeen, nextUpgrade, podPath, socketRequest, spdyHead, spdyRequest } from "./testing/upgrade-client.ts";
+import { UserRequests } from "./user-requests.ts";
 
 let world: ApiWorld;
 beforeAll(async () => {
@@ -20,46 +23,7 @@ beforeEach(() => {
   world.onRequest = (_request, response) => void response.end("{}");
 });
 
-const pod = "/api/v1/namespaces/a/pods/web-1";
 const recorded: ApiOptions = { access: { sessionRecording: "node" } };
-const spdyHead =
-  "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n";
-
-/** All that arrives; `until` waits for a text in it. */
-class Seen {
-  bytes: Buffer = Buffer.alloc(0);
-  readonly ended: Promise<unknown>;
-
-  constructor(stream: Duplex) {
-    stream.on("data", (chunk: Buffer) => {
-      this.bytes = Buffer.concat([this.bytes, chunk]);
-    });
-    stream.on("error", () => {});
-    this.ended = new Promise((resolve) => void stream.once("close", resolve).once("end", resolve));
-  }
-
-  async until(text: string | Buffer): Promise<void> {
-    await expect.poll(() => this.bytes.includes(text), { timeout: 5_000 }).toBe(true);
-  }
-}
-
-function spdyRequest(path: string, more = ""): string {
-  return `POST ${path} HTTP/1.1\r\nHost: kube.test\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n${more}Content-Length: 0\r\n\r\n`;
-}
-
-function socketRequest(path: string, protocol: string, more = ""): string {
-  return `GET ${path} HTTP/1.1\r\nHost: kube.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Extensions: permessage-deflate\r\nSec-WebSocket-Protocol: ${protocol}\r\n${more}\r\n`;
-}
-
-/** The server's side of the next upgrade. */
-function nextUpgrade(head: string): Promise<{ readonly socket: Duplex; readonly seen: Seen }> {
-  return new Promise((resolve) => {
-    world.onUpgrade = (_request, socket) => {
-      socket.write(head);
-      resolve({ socket, seen: new Seen(socket) });
-    };
-  });
-}
 
 async function programStreams(writer: SpdyWriter): Promise<Buffer> {
   const opened: Buffer[] = [];
@@ -75,25 +39,16 @@ const exit42 = JSON.stringify({
   details: { causes: [{ reason: "ExitCode", message: "42" }] },
 });
 
-async function enter(
-  options: ApiOptions = {},
-  service?: Awaited<ReturnType<ApiWorld["service"]>>,
-): Promise<Awaited<ReturnType<ApiWorld["enter"]>> & { seen: Seen }> {
-  const entered = await world.enter(options, service);
-  return { ...entered, seen: new Seen(entered.tls) };
-}
-
 async function recordedText({ recordings, calls }: { recordings: { sendRest(): Promise<void> }; calls: { data: Uint8Array }[] }): Promise<string> {
   await recordings.sendRest();
-  const { gunzipSync } = await import("node:zlib");
   return gunzipSync(Buffer.concat(calls.map(({ data }) => data))).toString();
 }
 
 test("a program over SPDY: streams pass both ways, the terminal is recorded, its command and exit code are in the audit log", async () => {
-  const upgraded = nextUpgrade(spdyHead);
-  const entered = await enter(recorded);
+  const upgraded = nextUpgrade(world, spdyHead);
+  const entered = await enterSeen(world, recorded);
   const { tls, seen, events } = entered;
-  tls.write(spdyRequest(`${pod}/exec?command=sh&command=-c&command=exit+42&stdin=true&stdout=true&tty=true&container=main`));
+  tls.write(spdyRequest(`${podPath}/exec?command=sh&command=-c&command=exit+42&stdin=true&stdout=true&tty=true&container=main`));
   const { socket, seen: server } = await upgraded;
   await seen.until("X-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n");
   const writer = new SpdyWriter();
@@ -129,10 +84,11 @@ test("a program over SPDY: streams pass both ways, the terminal is recorded, its
 test("a program over a WebSocket, and what it answers", async () => {
   const accept = createHash("sha1").update("AAAAAAAAAAAAAAAAAAAAAA==258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest("base64");
   const upgraded = nextUpgrade(
+    world,
     `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${accept}\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\n\r\n`,
   );
-  const { tls, seen, events } = await enter(recorded);
-  tls.write(socketRequest(`${pod}/exec?command=ls&stdout=true`, "base64url.bearer.authorization.k8s.io.c2VjcmV0, v5.channel.k8s.io"));
+  const { tls, seen, events } = await enterSeen(world, recorded);
+  tls.write(socketRequest(`${podPath}/exec?command=ls&stdout=true`, "base64url.bearer.authorization.k8s.io.c2VjcmV0, v5.channel.k8s.io"));
   const { socket } = await upgraded;
   await seen.until(`Sec-WebSocket-Accept: ${accept}`);
   const [sent] = world.requests;
@@ -145,103 +101,13 @@ test("a program over a WebSocket, and what it answers", async () => {
   expect(events).toContainEqual(expect.objectContaining({ event: "exec", command: "ls" }));
 });
 
-test("no byte after an upgrade that was refused reaches the API server (CVE-2018-1002105)", async () => {
-  const server = new Promise<Seen>((resolve) => {
-    world.onUpgrade = (_request, socket) => {
-      socket.write("HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\n\r\ndenied");
-      resolve(new Seen(socket));
-    };
-  });
-  const { tls, seen } = await enter();
-  tls.write(`${spdyRequest(`${pod}/exec?command=id`)}GET /api/v1/secrets HTTP/1.1\r\nHost: kube.test\r\n\r\n`);
-  const upstream = await server;
-  await seen.until("denied");
-  tls.write("GET /api/v1/namespaces/kube-system/secrets HTTP/1.1\r\nHost: kube.test\r\n\r\n");
-  await Promise.all([seen.ended, upstream.ended]);
-  expect(seen.bytes.toString()).toMatch(/^HTTP\/1\.1 403 /);
-  expect(upstream.bytes.length).toBe(0);
-  expect(world.requests.filter(({ url }) => !url.startsWith(pod))).toEqual([]);
-});
-
-describe("an upgrade that was refused ends the client's connection", () => {
-  const answers = [403, 500, 200, 302].map((status) => [
-    status,
-    `HTTP/1.1 ${status} No\r\nContent-Length: 2\r\nLocation: https://127.0.0.1:1/\r\n\r\nno`,
-  ]);
-  const clients: readonly (readonly [string, (tls: Socket) => void])[] = [
-    ["ends its half", (tls) => void tls.end()],
-    ["keeps its half open", () => {}],
-    ["sends on without end", (tls) => sendOn(tls)],
-  ];
-  test.each(answers.flatMap(([status, head]) => clients.map(([title, act]) => [status, title, head, act] as const)))(
-    "%i, and the client %s",
-    async (status, _title, head, act) => {
-      const server = nextUpgrade(String(head));
-      const { tls, seen, served } = await enter();
-      tls.allowHalfOpen = true;
-      tls.write(spdyRequest(`${pod}/exec?command=id`));
-      const { seen: upstream } = await server;
-      await seen.until("HTTP/1.1 ");
-      act(tls);
-      await Promise.all([served, seen.ended, upstream.ended]);
-      expect(seen.bytes.toString()).toMatch(new RegExp(`^HTTP/1\\.1 ${status === 302 ? 503 : status} `));
-      expect(seen.bytes.toString()).toMatch(status === 302 ? /"code":503,?.*}\s*$/ : /\r\n\r\nno$/);
-      expect(upstream.bytes.length).toBe(0);
-    },
-  );
-});
-
-/** Writes as long as it can. */
-function sendOn(socket: Socket): void {
-  const block = Buffer.alloc(16_384, "GET /api/v1/secrets HTTP/1.1\r\nHost: x\r\n\r\n");
-  const more = (): void => {
-    while (!socket.destroyed && socket.write(block));
-  };
-  socket.on("drain", more);
-  more();
-}
-
-test.each([
-  ["a redirect", "HTTP/1.1 302 Found\r\nLocation: https://evil.test/\r\nContent-Length: 0\r\n\r\n"],
-  ["another protocol", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"],
-  ["no answer", ""],
-])("%s instead of the protocol is an error", async (_, head) => {
-  world.onUpgrade = (_request, socket) => void socket.end(head);
-  const { tls, seen } = await enter();
-  tls.write(spdyRequest(`${pod}/portforward`));
-  await seen.ended;
-  expect(seen.bytes.toString()).toMatch(/^HTTP\/1\.1 503 /);
-  expect(seen.bytes.toString()).not.toContain("evil");
-});
-
-test.each([
-  ["a page of another site", socketRequest(`${pod}/exec?command=id`, "v4.channel.k8s.io", "Origin: https://evil.test\r\n"), 403],
-  ["another protocol", spdyRequest(`${pod}/exec?command=id`).replace("SPDY/3.1", "smtp"), 400],
-  ["a list over a WebSocket of which only a part may be shown", socketRequest("/api/v1/namespaces/a/pods?watch=1", "x"), 406],
-])("%s is refused", async (_, bytes, status) => {
-  const role = kubeRole("access", [{ kind: "pod", namespace: "a", name: "web-*", verbs: ["exec", "list", "watch"] }]);
-  const { tls, seen } = await enter({ access: { roles: [role] } });
-  tls.write(bytes);
-  await seen.ended;
-  expect(seen.bytes.toString()).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-  expect(world.requests.filter(({ headers }) => /upgrade/i.test(headers.join()))).toEqual([]);
-});
-
-test("exec through GET needs the right to exec, not to get", async () => {
-  const role = kubeRole("access", [{ kind: "pod", namespace: "*", name: "*", verbs: ["get", "list", "watch", "create"] }]);
-  const { tls, seen } = await enter({ access: { roles: [role] } });
-  tls.write(socketRequest(`${pod}/exec?command=id`, "v4.channel.k8s.io"));
-  await seen.ended;
-  expect(seen.bytes.toString()).toMatch(/^HTTP\/1\.1 403 /);
-});
-
 test.each(["SPDY", "a WebSocket"])("a terminal over %s that has to be recorded and cannot be does not begin", async (protocol) => {
   const service = await world.service({ access: { sessionRecording: "node-sync" } });
   const full = new PlatformError("unavailable", "no space left on the disk");
   const deps = { ...service.deps, recordings: { ...service.recordings, begin: async () => await Promise.reject(full) } };
-  const upgraded = nextUpgrade(spdyHead);
-  const { tls, seen, events } = await enter({}, { ...service, deps });
-  const path = `${pod}/exec?command=sh&tty=true`;
+  const upgraded = nextUpgrade(world, spdyHead);
+  const { tls, seen, events } = await enterSeen(world, {}, { ...service, deps });
+  const path = `${podPath}/exec?command=sh&tty=true`;
   tls.write(protocol === "SPDY" ? spdyRequest(path) : socketRequest(path, "v5.channel.k8s.io"));
   await seen.ended;
   expect(seen.bytes.toString()).toContain("no space left");
@@ -253,9 +119,9 @@ test.each(["SPDY", "a WebSocket"])("a terminal over %s that has to be recorded a
 });
 
 test("a stream that is not what it says ends for both", async () => {
-  const upgraded = nextUpgrade(spdyHead);
-  const { tls, seen, events } = await enter();
-  tls.write(spdyRequest(`${pod}/exec?command=sh`));
+  const upgraded = nextUpgrade(world, spdyHead);
+  const { tls, seen, events } = await enterSeen(world);
+  tls.write(spdyRequest(`${podPath}/exec?command=sh`));
   const { seen: server } = await upgraded;
   await seen.until("\r\n\r\n");
   // Another version of SPDY.
@@ -266,9 +132,9 @@ test("a stream that is not what it says ends for both", async () => {
 
 test("when the right is taken away, the error stream says why", async () => {
   let change: (access: Access) => void = () => {};
-  const upgraded = nextUpgrade(spdyHead);
-  const { tls, seen, events, deps } = await enter({ follow: (listener) => (change = listener) });
-  tls.write(spdyRequest(`${pod}/exec?command=sh&stdin=true`));
+  const upgraded = nextUpgrade(world, spdyHead);
+  const { tls, seen, events, deps } = await enterSeen(world, { follow: (listener) => (change = listener) });
+  tls.write(spdyRequest(`${podPath}/exec?command=sh&stdin=true`));
   const { socket, seen: server } = await upgraded;
   await seen.until("\r\n\r\n");
   const opened = await programStreams(new SpdyWriter());
@@ -284,10 +150,11 @@ test("when the right is taken away, the error stream says why", async () => {
 
 test("ports of a pod are in the audit log, each once", async () => {
   const upgraded = nextUpgrade(
+    world,
     "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: portforward.k8s.io\r\n\r\n",
   );
-  const { tls, seen, events } = await enter();
-  tls.write(spdyRequest(`${pod}/portforward`));
+  const { tls, seen, events } = await enterSeen(world);
+  tls.write(spdyRequest(`${podPath}/portforward`));
   const { seen: server } = await upgraded;
   await seen.until("\r\n\r\n");
   const writer = new SpdyWriter();
@@ -303,9 +170,9 @@ test("ports of a pod are in the audit log, each once", async () => {
 });
 
 test("much data passes both ways unchanged, and a slow reader holds the other up", async () => {
-  const upgraded = nextUpgrade(spdyHead);
-  const { tls, seen } = await enter();
-  tls.write(spdyRequest(`${pod}/exec?command=cat&stdin=true&stdout=true`));
+  const upgraded = nextUpgrade(world, spdyHead);
+  const { tls, seen } = await enterSeen(world);
+  tls.write(spdyRequest(`${podPath}/exec?command=cat&stdin=true&stdout=true`));
   const { socket, seen: server } = await upgraded;
   await seen.until("\r\n\r\n");
   const opened = await programStreams(new SpdyWriter());
@@ -327,15 +194,14 @@ test("much data passes both ways unchanged, and a slow reader holds the other up
 });
 
 test("streams of one user are limited", async () => {
-  const { UserRequests } = await import("./user-requests.ts");
   world.onUpgrade = (_request, socket) => void socket.write(spdyHead);
   const service = await world.service();
   const shared = { ...service, deps: { ...service.deps, requests: new UserRequests({ requests: 10, streams: 1 }) } };
-  const first = await enter({}, shared);
-  first.tls.write(spdyRequest(`${pod}/portforward`));
+  const first = await enterSeen(world, {}, shared);
+  first.tls.write(spdyRequest(`${podPath}/portforward`));
   await first.seen.until("101 Switching");
-  const second = await enter({}, shared);
-  second.tls.write(spdyRequest(`${pod}/portforward`));
+  const second = await enterSeen(world, {}, shared);
+  second.tls.write(spdyRequest(`${podPath}/portforward`));
   await second.seen.ended;
   expect(second.seen.bytes.toString()).toMatch(/^HTTP\/1\.1 429 /);
   first.tls.destroy();
