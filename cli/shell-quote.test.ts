@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { someRuns } from "../test/fuzz/some-runs.ts";
 import { shellQuote } from "./shell-quote.ts";
 
 test("plain words stay plain, others are quoted", () => {
@@ -14,6 +15,6 @@ test("a shell reads the same words", () => {
       const { stdout } = spawnSync("/bin/sh", ["-c", `printf '%s\\0' ${shellQuote(words)}`], { encoding: "utf8" });
       expect(stdout).toBe(words.length === 0 ? "\0" : `${words.join("\0")}\0`);
     }),
-    { numRuns: 30 },
+    { numRuns: someRuns(30) },
   );
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { someRuns } from "../../test/fuzz/some-runs.ts";
 import type { ServedAsk, SshAsk } from "./ask.ts";
 import { type AccessChange, compareAccess } from "./compare-access.ts";
 import { roleOf } from "./testing/role-of.ts";
@@ -62,6 +63,6 @@ test("what one change gives, its opposite takes", () => {
       expect(swapped).toHaveLength(compare(before, after).length);
       expect(compare(before, before)).toEqual([]);
     }),
-    { numRuns: 25 },
+    { numRuns: someRuns(25) },
   );
 });

@@ -153,6 +153,15 @@ export function missingReplacements(files: readonly SourceFile[]): string[] {
   );
 }
 
+/** Properties with a number of runs that `make fuzz` cannot raise: a fixed one takes precedence over its own. */
+export function fixedRuns(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, text }) =>
+    text.split("\n").some((line) => /\bnumRuns: *\d/.test(line) && !/\bfc\.sample\(/.test(line))
+      ? [`${path} fixes the runs of a property; test/fuzz/some-runs.ts has someRuns`]
+      : [],
+  );
+}
+
 function withoutComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/(^|\s)\/\/.*$/gm, "");
 }

@@ -7,6 +7,7 @@ import {
   badNames,
   committedProducts,
   environmentReaders,
+  fixedRuns,
   httpClients,
   impurities,
   missingPurePlaces,
@@ -91,6 +92,10 @@ test("JSON in the auth API is a declared document, read and written by one codec
 
 test("every TLS server takes its context from one place", () => {
   expect(tlsContexts(files)).toEqual([]);
+});
+
+test("`make fuzz` sets how often each property is tried", () => {
+  expect(fixedRuns(files)).toEqual([]);
 });
 
 test("every file that the build replaces is there", () => {

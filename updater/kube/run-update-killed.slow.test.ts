@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { silentLog } from "../../core/log/log.ts";
+import { someRuns } from "../../test/fuzz/some-runs.ts";
 import { Leader } from "./leader.ts";
 import { LeaseObject } from "./lease.ts";
 import { runUpdate } from "./run-update.ts";
@@ -77,7 +78,7 @@ describe("a controller that is killed", () => {
         await settle(fake, {}, 80);
         expectEnd(fake, quality);
       }),
-      { numRuns: 60 },
+      { numRuns: someRuns(60) },
     );
   });
 });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { canonicalHeader, type HeaderField, isPlatformHeader } from "../../../core/resources/app-headers.ts";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { requestHeaders } from "./request-headers.ts";
 import { responseHeaders } from "./response-headers.ts";
 import { setHeaders } from "./set-headers.ts";
@@ -57,7 +58,7 @@ describe("the headers of a request", () => {
         const lengths = headers.filter(([name]) => canonicalHeader(name) === "content-length").length;
         expect(others.filter((name) => name === "content-length")).toHaveLength(lengths);
       }),
-      { numRuns: 200 },
+      { numRuns: someRuns(200) },
     );
   });
 

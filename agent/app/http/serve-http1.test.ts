@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { silentLog } from "../../../core/log/log.ts";
 import { canonicalHeader } from "../../../core/resources/app-headers.ts";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { fieldPairs } from "../../http/exchange.ts";
 import { serveHttp1 } from "../../http/serve-http1.ts";
 import { offeredApp } from "../offered-app.ts";
@@ -127,7 +128,7 @@ test("whatever a client sends, each request that reaches the application is the 
       }
     }),
     // The first one reaches it whatever chance makes of the others.
-    { numRuns: 60, examples: [[["GET / HTTP/1.1\r\nHost: web.test\r\n\r\n"]]] },
+    { numRuns: someRuns(60), examples: [[["GET / HTTP/1.1\r\nHost: web.test\r\n\r\n"]]] },
   );
   expect(reached).toBeGreaterThan(0);
 });
@@ -145,7 +146,7 @@ test("bytes that are not HTTP are answered with 400, and reach nothing", async (
       expect(seen).toEqual([]);
       expect(answer).toMatch(/^HTTP\/1\.1 400/);
     }),
-    { numRuns: 25 },
+    { numRuns: someRuns(25) },
   );
 });
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { ChannelReader } from "./channel-reader.ts";
 import { encodeServerMessage, opcodes, WebSocketReader } from "./web-socket-reader.ts";
 
@@ -42,7 +43,7 @@ test("channels are read in any pieces, from either side", () => {
       const bytes = Buffer.concat(messages.map(([opcode, text]) => encode(opcode, Buffer.from(text, "latin1"))));
       expect(channelsOf(new ChannelReader(side, false), bytes, size)).toEqual(expected);
     }),
-    { numRuns: 40 },
+    { numRuns: someRuns(40) },
   );
 });
 
@@ -89,6 +90,6 @@ test("whatever the bytes, they are read or refused", () => {
         expect(thrown).toBeInstanceOf(PlatformError);
       }
     }),
-    { numRuns: 400 },
+    { numRuns: someRuns(400) },
   );
 });

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { controlFrame, SpdyWriter } from "../testing/spdy-writer.ts";
 import { decodePairs } from "./header-block.ts";
 import { spdyDictionary } from "./spdy-dictionary.ts";
@@ -82,7 +83,7 @@ test("frames are read in any pieces", async () => {
     fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 60 }), async (sizes) => {
       expect(await read(cut(bytes, sizes))).toEqual(whole);
     }),
-    { numRuns: 60 },
+    { numRuns: someRuns(60) },
   );
 });
 
@@ -123,7 +124,7 @@ test("pairs that state lengths beyond their block are refused", () => {
         expect(thrown).toBeInstanceOf(PlatformError);
       }
     }),
-    { numRuns: 300 },
+    { numRuns: someRuns(300) },
   );
 });
 
@@ -143,6 +144,6 @@ test("whatever the bytes, they are read or refused", async () => {
         reader.close();
       }
     }),
-    { numRuns: 200 },
+    { numRuns: someRuns(200) },
   );
 });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { ListFilter } from "./list-filter.ts";
 import { cut, filtered, pod, shows } from "./testing/filter-cases.ts";
 
@@ -96,7 +97,7 @@ describe("a list", () => {
         };
         expect(JSON.parse(filtered(new ListFilter(shows), cut(bytes, places)))).toEqual(JSON.parse(JSON.stringify(expected)));
       }),
-      { numRuns: 300 },
+      { numRuns: someRuns(300) },
     );
   });
 
@@ -164,7 +165,7 @@ describe("a list", () => {
         const found = JSON.parse(out);
         for (const item of found.items ?? []) expect(item.metadata.name).toMatch(/^web/);
       }),
-      { numRuns: 500 },
+      { numRuns: someRuns(500) },
     );
   });
 });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { KindTable } from "./kind-table.ts";
 import { readRequest } from "./read-request.ts";
 import { readQuery, readTarget } from "./read-target.ts";
@@ -217,7 +218,7 @@ describe("any target", () => {
           expect(thrown).toMatchObject({ code: "invalid" });
         }
       }),
-      { numRuns: 500 },
+      { numRuns: someRuns(500) },
     );
   });
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { parseKubeconfig } from "./parse-kubeconfig.ts";
 import { upstreamOf } from "./upstream-of.ts";
 
@@ -122,7 +123,7 @@ test("whatever the text, it is read or refused with `invalid` or `unsupported`",
       });
       expect(thrown === undefined || ["invalid", "unsupported"].includes(thrown.code)).toBe(true);
     }),
-    { numRuns: 400 },
+    { numRuns: someRuns(400) },
   );
 });
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { LoginKeeper } from "./login.ts";
 import { readCredential, runPlugin } from "./run-plugin.ts";
 
@@ -92,6 +93,6 @@ test("whatever a plugin prints, it is read or refused", () => {
         expect(thrown).toBeInstanceOf(PlatformError);
       }
     }),
-    { numRuns: 300 },
+    { numRuns: someRuns(300) },
   );
 });

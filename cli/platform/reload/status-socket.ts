@@ -80,7 +80,7 @@ export async function otherProcesses(folder: string): Promise<readonly ProcessFa
       try {
         const { body } = await unixGet(path, "/process", limits);
         return processSchema.parse(JSON.parse(body.toString()));
-      } catch (thrown) {
+      } catch {
         // One that lives may be about to listen: the system creates its file a moment before.
         if (!isAlive(Number(socketName.exec(name)?.[1]))) await rm(path, { force: true });
         return undefined;

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Identity } from "../../../core/identity/identity.ts";
 import { fromX509Certificate } from "../../../core/identity/x509-identity.ts";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { decodeAuthorityKeys, makeAuthorityKeys } from "./authority-keys.ts";
 import { type DatabaseLeafFacts, issueDatabaseLeaf, issueLeaf } from "./issue-x509.ts";
 
@@ -47,7 +48,7 @@ test("any user survives an X.509 certificate", async () => {
     fc.asyncProperty(users, async (identity) => {
       expect(await roundTrip(identity)).toEqual(identity);
     }),
-    { numRuns: 200 },
+    { numRuns: someRuns(200) },
   );
 });
 
@@ -107,7 +108,7 @@ describe("a certificate for databases", () => {
       fc.asyncProperty(account, async (text) => {
         expect(commonName(await issued({ subject: [["CN", text]] }))).toBe(text);
       }),
-      { numRuns: 100 },
+      { numRuns: someRuns(100) },
     );
   });
 });

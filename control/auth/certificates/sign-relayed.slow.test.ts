@@ -6,6 +6,7 @@ import { certificateSuffix } from "../../../core/ssh/algorithms.ts";
 import { certificateLine, parseCertificateLine, type SshCertificate } from "../../../core/ssh/certificate.ts";
 import { generateSshKey } from "../../../core/ssh/keys.ts";
 import { signBlob } from "../../../core/ssh/signature.ts";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { addUser, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
 import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 import { codeAt } from "../../../test/world/one-time-code.ts";
@@ -131,7 +132,7 @@ describe("certificates for a proxy that records", () => {
           expect(["invalid", "unauthenticated", "unsupported"]).toContain(code);
         }
       }),
-      { numRuns: 40 },
+      { numRuns: someRuns(40) },
     );
   });
 

@@ -5,6 +5,7 @@ import { encodeCastEvent, encodeCastHeader } from "../../../core/recording/cast.
 import { encodeMember } from "../../../core/recording/member.ts";
 import { encodeRequest, encodeRequestsHeader } from "../../../core/recording/requests.ts";
 import { encodeBegin, encodeEnd } from "../../../core/recording/statements.ts";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { maxPoints, RecordingIndexer } from "./recording-index.ts";
 
 function indexOf(file: Buffer, chunk = file.length) {
@@ -67,7 +68,7 @@ test("any bytes, and any bytes among members, give an index in order", () => {
       const points = indexOf(Buffer.concat([good.subarray(0, at), bytes, good.subarray(at)]), chunk);
       expect(points.map(({ offset }) => offset)).toEqual(points.map(({ offset }) => offset).sort((a, b) => a - b));
     }),
-    { numRuns: 25 },
+    { numRuns: someRuns(25) },
   );
 });
 

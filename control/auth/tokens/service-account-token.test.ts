@@ -2,6 +2,7 @@ import { createHmac, createPublicKey } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { kubernetesSigner, podClaims } from "../../../test/inside/kubernetes-signer.ts";
 import { maxServiceAccountToken, readKeySet, verifyServiceAccountToken } from "./service-account-token.ts";
 
@@ -112,7 +113,7 @@ test("anything at all is refused in order", () => {
       const code = codeOf(() => check(rsa.token({ ...claims, [name]: changed })));
       expect(["accepted", "denied"]).toContain(code);
     }),
-    { numRuns: 25 },
+    { numRuns: someRuns(25) },
   );
 });
 

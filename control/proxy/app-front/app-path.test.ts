@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { ownPath } from "./app-path.ts";
 
 const host = "app.proxy.test";
@@ -50,6 +51,6 @@ test("nothing leads to another host", () => {
         expect(reached.pathname.toLowerCase()).not.toMatch(/^\/x-platform-/);
       },
     ),
-    { numRuns: 500 },
+    { numRuns: someRuns(500) },
   );
 });

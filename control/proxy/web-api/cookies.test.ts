@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { cookieValue, setCookie, withoutOwnCookies } from "./cookies.ts";
 
 describe("a cookie's value", () => {
@@ -37,7 +38,7 @@ describe("without our own cookies", () => {
         const others = pairs.map((pair) => pair.join("=").trim()).filter((pair) => !pair.toLowerCase().startsWith("__host-platform_"));
         expect(kept.filter((pair) => pair !== "")).toEqual(others);
       }),
-      { numRuns: 25 },
+      { numRuns: someRuns(25) },
     );
   });
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { PlatformError } from "../../errors/platform-error.ts";
 import type { Role } from "../../resources/role.ts";
 import type { ObjectAsk, WantedSubjects } from "./kube-ask.ts";
@@ -96,7 +97,7 @@ describe("for any roles", () => {
           }
         }
       }),
-      { numRuns: 300 },
+      { numRuns: someRuns(300) },
     );
   });
 

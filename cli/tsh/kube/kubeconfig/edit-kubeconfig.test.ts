@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Document } from "yaml";
+import { someRuns } from "../../../../test/fuzz/some-runs.ts";
 import { editKubeconfig } from "./edit-kubeconfig.ts";
 import type { KubeconfigEdit, ListEdit } from "./kubeconfig-edit.ts";
 import { type Entry, parseKubeconfig } from "./parse-kubeconfig.ts";
@@ -110,7 +111,7 @@ test("any edit of any kubeconfig means what was asked for, and entries go as the
         expect(ends(after)).toBe(ends(text));
       }
     }),
-    { numRuns: 100 },
+    { numRuns: someRuns(100) },
   );
 });
 
@@ -129,6 +130,6 @@ test("any text is refused or changed to what was meant", () => {
         }
       },
     ),
-    { numRuns: 500 },
+    { numRuns: someRuns(500) },
   );
 });
