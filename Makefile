@@ -94,7 +94,7 @@ soak: build
 
 fuzz:
 	@scripts/prepare.sh check
-	@FUZZ_RUNS=100000 vitest run --project unit --project slow --testTimeout=3600000 --sequence.shuffle.tests $$(grep -rl fast-check --include=*.test.ts agent cli control core)
+	@FUZZ_RUNS=100000 vitest run --project unit --project slow --testTimeout=3600000 --sequence.shuffle.tests $$(grep -rl fast-check --include=*.test.ts agent cli control core scripts updater web)
 
 clean:
 	@rm -rf dist .cache

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { someRuns } from "../../test/fuzz/some-runs.ts";
 import { Keyframes } from "./keyframes.ts";
 
 const mib = 1024 * 1024;
@@ -33,6 +34,6 @@ test("however much is shown, their number and size are bounded, and they stay sp
       const last = Math.max(...[...found].map(({ time }) => time));
       expect(last).toBeGreaterThan(count * 2);
     }),
-    { numRuns: 15 },
+    { numRuns: someRuns(15) },
   );
 });

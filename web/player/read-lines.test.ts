@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { deflateRawSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { someRuns } from "../../test/fuzz/some-runs.ts";
 import { memberFile, memberOf } from "../../test/inside/member-file.ts";
 import { type Lines, readLines } from "./read-lines.ts";
 import { RecordingSource } from "./recording-source.ts";
@@ -58,7 +59,7 @@ test("any bytes end, and what is whole among them is read", async () => {
       const lines = (await read(Buffer.concat([before, good, after]))).flatMap((part) => part.lines);
       expect(lines).toContain("good");
     }),
-    { numRuns: 25 },
+    { numRuns: someRuns(25) },
   );
 });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { someRuns } from "../../test/fuzz/some-runs.ts";
 import { Outbox } from "./outbox.ts";
 
 beforeEach(() => void vi.useFakeTimers());
@@ -35,7 +36,7 @@ test("any pasted bytes arrive as they are, in small messages, while the proxy re
       expect(Math.max(0, ...sink.messages.map(({ length }) => length))).toBeLessThanOrEqual(16_384);
       expect(sink.most).toBeLessThan(131_072 + 16_384);
     }),
-    { numRuns: 10 },
+    { numRuns: someRuns(10) },
   );
 });
 

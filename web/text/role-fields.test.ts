@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Role } from "../../core/resources/role.ts";
+import { someRuns } from "../../test/fuzz/some-runs.ts";
 import { labelLines, labelsOf, linesOf, withConditions } from "./role-fields.ts";
 
 test("a field's lines are its entries", () => {
@@ -33,7 +34,7 @@ test("labels that lines can say come back from them", () => {
       const lines = labelLines(one);
       if (lines !== undefined) expect(labelsOf(linesOf(lines))).toEqual({ ...one });
     }),
-    { numRuns: 50 },
+    { numRuns: someRuns(50) },
   );
 });
 
