@@ -91,6 +91,7 @@ export const permissions = {
   exportUpgradeWindows: { hosts: ["node", "proxy", "auth"] },
   reportChannels: { hosts: ["proxy", "auth"] },
   getUpgradeTarget: { hosts: ["proxy", "auth"] },
+  getUpgradeTargets: { hosts: ["proxy", "auth"] },
   getUpgradePlan: { hosts: ["auth"], users: { resource: "upgrade_rollout", verb: "read" } },
   changeRollout: { hosts: ["auth"], users: { resource: "upgrade_rollout", verb: "update" } },
   emitEvents: { hosts: ["node", "proxy", "auth"] },

@@ -4,16 +4,22 @@ import { proxyFactsDocument } from "../../../core/resources/proxy-facts.ts";
 import { upgradePlanDocument } from "../../../core/resources/upgrade-plan.ts";
 import { rolloutActions } from "../rollout/change-rollout.ts";
 import { exportWindows } from "../rollout/maintenance.ts";
+import type { TargetsAsk } from "../rollout/rollouts.ts";
 import { vouchFor } from "../rollout/vouch-for.ts";
-import { actorOf, hostOf } from "./caller.ts";
+import { actorOf, type Caller, hostOf } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
 
-export function rolloutMethods(api: Api): Handlers<"getUpgradeTarget" | "getUpgradePlan" | "changeRollout"> {
+/** Maximum hosts of one `getUpgradeTargets`: their answers fit into the maximum message. */
+const maxHosts = 1000;
+
+export function rolloutMethods(api: Api): Handlers<"getUpgradeTarget" | "getUpgradeTargets" | "getUpgradePlan" | "changeRollout"> {
   const { rollouts } = api.context;
+  const targets = (ask: TargetsAsk, caller: Caller) => [...vouchFor(api.context, ask, caller.kind === "host" ? caller.identity.id : "")];
   return {
-    getUpgradeTarget: async ({ channel, hostId, version, critical }, caller) => {
-      const proxy = caller.kind === "host" ? caller.identity.id : "";
-      return vouchFor(api.context, { channel, hostId, version, critical }, proxy);
+    getUpgradeTarget: async ({ hostId, ...ask }, caller) => targets({ ...ask, hostIds: [hostId] }, caller)[0] ?? {},
+    getUpgradeTargets: async (ask, caller) => {
+      if (ask.hostIds.length > maxHosts) throw new PlatformError("limit", `more than ${maxHosts} hosts in one call`);
+      return { targets: targets(ask, caller) };
     },
     getUpgradePlan: async ({ channel, version, brief }) => ({
       json: writeDocument(upgradePlanDocument, await rollouts.plan({ channel, version, brief })),

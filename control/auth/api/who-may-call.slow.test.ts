@@ -12,6 +12,7 @@ const maintenance = {
 const calls = {
   reportChannels: (client) => client.reportChannels({ channelsJson: "{}", digest: `sha256:${"0".repeat(64)}` }),
   getUpgradeTarget: (client) => client.getUpgradeTarget({ channel: "default", hostId, version: "v1.1.0" }),
+  getUpgradeTargets: (client) => client.getUpgradeTargets({ channel: "default", hostIds: [hostId], version: "v1.1.0" }),
   exportUpgradeWindows: (client) => client.exportUpgradeWindows({ upgrader: "unit" }),
   listInventory: (client) => client.listInventory({}),
   getUpgradePlan: (client) => client.getUpgradePlan({}),
@@ -28,7 +29,7 @@ type Call = keyof typeof calls;
 const allowed: Readonly<Record<string, readonly Call[]>> = {
   stranger: [],
   agent: ["exportUpgradeWindows"],
-  proxy: ["reportChannels", "getUpgradeTarget", "exportUpgradeWindows", "reportOffered", "reportNode"],
+  proxy: ["reportChannels", "getUpgradeTarget", "getUpgradeTargets", "exportUpgradeWindows", "reportOffered", "reportNode"],
   access: ["listOffered"],
   auditor: ["listOffered"],
   reader: ["getUpgradePlan", "listOffered"],

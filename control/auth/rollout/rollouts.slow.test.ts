@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { HostStatus } from "../../../core/resources/host-status.ts";
 import { upgradePlanSchema } from "../../../core/resources/upgrade-plan.ts";
+import { openStatement } from "../../../core/versions/upgrade-statement.ts";
 import { addUser, loggedIn, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
 import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 import { openSqlite } from "../../storage/sqlite.ts";
@@ -85,6 +86,16 @@ test("canary first, then its group, then the next one after the wait; the docume
   expect(await canary.ask()).toBe("v1.1.0");
   expect(await other.ask()).toMatch(/the canaries of group staging go first, since /);
   expect(await p1.ask()).toMatch(/^\(held by the roll-out: group prod comes after staging, which has been in progress since .*Z\)$/);
+  const { targets } = await t.auth
+    .localClient("proxy")
+    .getUpgradeTargets({ channel: "default", version: "v1.1.0", hostIds: [other.id, canary.id, p1.id] });
+  expect(targets.map(({ version, held }) => [version, held === ""])).toEqual([
+    ["", false],
+    ["v1.1.0", true],
+    ["", false],
+  ]);
+  const { hostCaSsh } = await t.admin.getCluster({});
+  expect(targets.map(({ signed }) => openStatement(signed, hostCaSsh)?.host)).toEqual([undefined, canary.id, undefined]);
   await canary.report("1.1.0");
   await plan(t);
   t.forward(10 * minute);
@@ -227,6 +238,8 @@ test("who may: an editor changes the roll-out, an auditor does not, a host asks 
   await expect(auditor.getUpgradePlan({})).rejects.toMatchObject({ code: "denied" });
   await expect(auditor.changeRollout({ action: "pause" })).rejects.toMatchObject({ code: "denied" });
   await expect(editor.getUpgradeTarget({ channel: "default" })).rejects.toMatchObject({ code: "denied" });
+  const tooMany = { channel: "default", version: "v1.1.0", hostIds: Array.from({ length: 1001 }, (_, index) => String(index)) };
+  await expect(t.auth.localClient("proxy").getUpgradeTargets(tooMany)).rejects.toMatchObject({ code: "limit" });
   await editor.deleteResource({ kind: "upgrade_rollout", name: "default" });
   await expect(editor.changeRollout({ action: "pause" })).rejects.toMatchObject({ code: "not_found", message: "there is no upgrade_rollout" });
 });

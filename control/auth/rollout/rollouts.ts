@@ -32,6 +32,14 @@ export interface RolloutsDeps {
   readonly nodes: () => Promise<readonly Node[]>;
 }
 
+export interface TargetsAsk {
+  readonly channel: string;
+  readonly hostIds: readonly string[];
+  /** The answer of the requesting proxy's channel. */
+  readonly version: string;
+  readonly critical: boolean;
+}
+
 interface PlanAsk {
   /** Empty: all. */
   readonly channel: string;
@@ -80,24 +88,32 @@ export class Rollouts {
     });
   }
 
-  /** The version that one host should have now. */
-  target(ask: { channel: string; hostId: string; version: string; critical: boolean }): TargetAnswer {
+  /** The version that each of these hosts should have now, in their order. */
+  targets({ channel, hostIds, version, critical }: TargetsAsk): readonly TargetAnswer[] {
     const { channels, now } = this.#deps;
-    if (this.#started === undefined) return { version: "", critical: false, held: "held by the roll-out: the auth service has just started" };
+    if (this.#started === undefined) {
+      return hostIds.map(() => ({ version: "", critical: false, held: "held by the roll-out: the auth service has just started" }));
+    }
     const at = now().getTime();
-    const host = this.#hosts.get(ask.hostId);
-    if (host !== undefined) this.#asked.set(host.id, ask.channel);
-    const answer = findTarget({
-      ...ask,
-      host,
+    const facts = {
+      channel,
+      version,
+      critical,
       spec: this.#spec,
-      state: this.#states.get(ask.channel),
-      channelVersions: channels.versions(ask.channel),
+      state: this.#states.get(channel),
+      channelVersions: channels.versions(channel),
       now: at,
+    };
+    const inWindow = (this.#window(at)?.start ?? at + 1) <= at;
+    return hostIds.map((hostId) => {
+      const host = this.#hosts.get(hostId);
+      const answer = findTarget({ ...facts, hostId, host });
+      if (host === undefined) return answer;
+      this.#asked.set(hostId, channel);
+      const mayAct = answer.critical || inWindow;
+      if (answer.version !== "" && answer.held === "" && mayAct) this.#offered.set(hostId, at);
+      return answer;
     });
-    const mayAct = answer.critical || (this.#window(at)?.start ?? at + 1) <= at;
-    if (host !== undefined && answer.version !== "" && answer.held === "" && mayAct) this.#offered.set(host.id, at);
-    return answer;
   }
 
   /** `version`: assumed answer of the channel. Throws `invalid`, `not_found`. */

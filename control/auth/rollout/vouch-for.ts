@@ -2,30 +2,27 @@ import type { UpgradeChannel } from "../../../core/config/upgrade-channels.ts";
 import type { ChannelAnswer } from "../../../core/resources/channel-report.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { TargetAnswer } from "./find-target.ts";
+import type { TargetsAsk } from "./rollouts.ts";
 
 type Vouching = Pick<AuthContext, "rollouts" | "channels" | "authorities" | "upgradeChannels" | "now">;
 
-interface TargetAsk {
-  readonly channel: string;
-  readonly hostId: string;
-  /** The answer of the requesting proxy's channel. */
-  readonly version: string;
-  readonly critical: boolean;
-}
+type VouchedTarget = TargetAnswer & { readonly signed: string };
 
-/** The version that one host should have now, signed; no host gets an answer that the auth service does not vouch for. */
+/** The version that each of these hosts should have now, signed, in their order; no host gets an answer that the auth service does not vouch for. */
 export function vouchFor(
   { rollouts, channels, authorities, upgradeChannels, now }: Vouching,
-  ask: TargetAsk,
+  ask: TargetsAsk,
   proxy: string,
-): TargetAnswer & { readonly signed: string } {
-  const { channel, hostId: host, version, critical } = ask;
+): readonly VouchedTarget[] {
+  const { channel, hostIds, version, critical } = ask;
   const others = channels.answersOfOthers(proxy, channel);
   const doubt = findDoubt({ channel, asked: { version, critical }, others, own: upgradeChannels[channel] });
-  const target = rollouts.target(ask);
-  if (target.version === "" || target.version === "none") return { ...target, signed: "" };
-  if (doubt !== undefined) return { version: "", critical: false, held: doubt, signed: "" };
-  return { ...target, signed: authorities.signUpgrade({ host, channel, version: target.version, critical: target.critical }, now()) };
+  return rollouts.targets(ask).map((target, index) => {
+    if (target.version === "" || target.version === "none") return { ...target, signed: "" };
+    if (doubt !== undefined) return { version: "", critical: false, held: doubt, signed: "" };
+    const host = hostIds[index] ?? "";
+    return { ...target, signed: authorities.signUpgrade({ host, channel, version: target.version, critical: target.critical }, now()) };
+  });
 }
 
 export interface DoubtFacts {

@@ -8,7 +8,7 @@ import { askForStream } from "../../../test/inside/open-stream.ts";
 import type { UserKeys } from "../../../test/inside/user-keys.ts";
 
 /** Calls that no stream causes or waits for. */
-const background = ["emitEvents", "getAccess", "reportChannels", "watchAccess", "watchHosts", "getUpgradeTarget", "reportStreams"];
+const background = ["emitEvents", "getAccess", "reportChannels", "watchAccess", "watchHosts", "getUpgradeTargets", "reportStreams"];
 
 /** An auth service that records the names of the proxy's calls. */
 function counted(calls: string[]): (auth: AuthClient) => AuthClient {

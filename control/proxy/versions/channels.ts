@@ -49,6 +49,8 @@ export class Channels {
   readonly #listeners: (() => void)[] = [];
   #writing: Promise<void> = Promise.resolve();
   #written: ReadonlyMap<string, KeptAnswer> = new Map();
+  /** By channel: its last version, and why it is not served. Two versions are not parsed for each request. */
+  readonly #judged = new Map<string, { readonly version: string; readonly why: string | undefined }>();
   /** Last logged reason why a version is not served, by channel. */
   #warned: ReadonlyMap<string, string> = new Map();
 
@@ -97,7 +99,7 @@ export class Channels {
     }
     if (channel === "own") return { version: this.#own, critical: false, source: "own", staleSeconds: undefined, why: undefined };
     if ("staticVersion" in channel) {
-      return this.#served({ version: channel.staticVersion, critical: channel.critical, source: "static", staleSeconds: undefined });
+      return this.#served(name, { version: channel.staticVersion, critical: channel.critical, source: "static", staleSeconds: undefined });
     }
     const reading = this.#upstreams.get(channel.forwardUrl)?.read();
     if (reading === undefined) {
@@ -106,7 +108,7 @@ export class Channels {
       });
     }
     const { version, critical, staleSeconds } = reading;
-    return this.#served({ version, critical: channel.critical ?? critical, source: "forward", staleSeconds });
+    return this.#served(name, { version, critical: channel.critical ?? critical, source: "forward", staleSeconds });
   }
 
   /** Warnings about them for an admin. */
@@ -124,8 +126,11 @@ export class Channels {
     return Promise.race([upstream.settled, wait(firstAnswerMs, stop.signal)]).finally(() => stop.abort());
   }
 
-  #served(wanted: Omit<ChannelReading, "why">): ChannelReading {
-    const why = beyondMajor(wanted.version, this.#own);
+  #served(name: string, wanted: Omit<ChannelReading, "why">): ChannelReading {
+    const { version } = wanted;
+    const known = this.#judged.get(name);
+    const { why } = known?.version === version ? known : { why: beyondMajor(version, this.#own) };
+    if (known?.version !== version) this.#judged.set(name, { version, why });
     return why === undefined ? { ...wanted, why } : { ...wanted, version: "none", critical: false, why };
   }
 

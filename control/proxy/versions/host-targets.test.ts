@@ -1,23 +1,8 @@
-import { createClient, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { fromConnectError } from "../../../core/api/auth-call.ts";
-import type { AuthClient } from "../../../core/api/auth-client.ts";
-import { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { silentLog } from "../../../core/log/log.ts";
 import type { ChannelReading } from "./channels.ts";
 import { HostTargets } from "./host-targets.ts";
-
-/** An auth service that has this one method, or none. */
-function authWith(methods: Partial<ServiceImpl<typeof AuthService>>): AuthClient {
-  const transport = createRouterTransport((router) => void router.service(AuthService, methods));
-  return createClient(AuthService, {
-    unary: (...call) =>
-      transport.unary(...call).catch((thrown: unknown) => {
-        throw fromConnectError(thrown);
-      }),
-    stream: transport.stream,
-  });
-}
+import { authWith } from "./testing/auth-with.ts";
 
 type Answer = { version: string; critical?: boolean; held?: string };
 
@@ -28,9 +13,9 @@ function open(answer: (() => Promise<Answer>) | undefined): { targets: HostTarge
     answer === undefined
       ? {}
       : {
-          getUpgradeTarget: async ({ hostId, channel, version, critical }) => {
-            asked.push(`${hostId} ${channel} ${version} ${critical}`);
-            return await answer();
+          getUpgradeTargets: async ({ hostIds, channel, version, critical }) => {
+            asked.push(...hostIds.map((hostId) => `${hostId} ${channel} ${version} ${critical}`));
+            return { targets: await Promise.all(hostIds.map(answer)) };
           },
         },
   );

@@ -1,9 +1,9 @@
 import type { AuthClient } from "../../../core/api/auth-client.ts";
-import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { parseVersion } from "../../../core/versions/compare-versions.ts";
 import { beyondMajor } from "./beyond-major.ts";
 import type { ChannelReading } from "./channels.ts";
+import { isUnsupported, TargetAsks, type TargetReply } from "./target-asks.ts";
 
 export interface HostTarget {
   /** `v1.2.3`, or `none`. */
@@ -33,8 +33,6 @@ export interface HostTargetsOptions {
  * would all be asked for again in the same second, every five.
  */
 const cacheMs = { least: 2_500, most: 7_500 } as const;
-/** Maximum wait for the auth service, ms. */
-const limitMs = 5000;
 /** Maximum number of cached hosts; the oldest one is dropped first. */
 const maxHosts = 20_000;
 /** Maximum of simultaneous requests to the auth service; beyond it, hosts are held for the moment. */
@@ -51,11 +49,13 @@ export interface HostAsk {
 /** The version that one host should have now: the auth service decides by the roll-out. A host without a decision is held. */
 export class HostTargets {
   readonly #options: HostTargetsOptions;
+  readonly #asks: TargetAsks;
   readonly #known = new Map<string, { readonly until: number; readonly target: Promise<HostTarget> }>();
   #asking = 0;
 
   constructor(options: HostTargetsOptions) {
     this.#options = options;
+    this.#asks = new TargetAsks(options);
   }
 
   /** Never rejects. */
@@ -79,28 +79,31 @@ export class HostTargets {
   }
 
   async #ask({ channel, host, reading }: HostAsk): Promise<HostTarget> {
-    const { auth, log, own } = this.#options;
     const { version, critical = false } = reading;
     this.#asking += 1;
     try {
-      const told = await auth.getUpgradeTarget({ channel, hostId: host, version, critical }, { timeoutMs: limitMs });
-      if (told.version !== "" && parseVersion(told.version) === undefined)
-        throw new PlatformError("invalid", "the auth service's answer is not a version");
-      const held = told.held === "" ? undefined : headerText(told.held);
-      const plain = told.version.replace(/^v/, "");
-      const wanted = plain === "" ? "none" : `v${plain}`;
-      const why = beyondMajor(wanted, own);
-      if (why !== undefined) return { version: "none", critical: false, held, why };
-      const signed = /^[A-Za-z0-9_.-]{1,2000}$/.test(told.signed) ? told.signed : undefined;
-      return { version: wanted, critical: told.critical, held, ...(signed !== undefined && { signed }) };
+      return this.#read(await this.#asks.ask({ channel, host, version, critical }), host);
     } catch (thrown) {
       // An auth service without roll-outs: there is none.
-      if (thrown instanceof PlatformError && thrown.code === "unsupported") return { version, critical, held: undefined };
-      log.warn("could not query a host's roll-out; the host is held", { host, channel, error: errorText(thrown) });
-      return heldBack("the auth service is unreachable");
+      return isUnsupported(thrown) ? { version, critical, held: undefined } : heldBack("the auth service is unreachable");
     } finally {
       this.#asking -= 1;
     }
+  }
+
+  #read(told: TargetReply, host: string): HostTarget {
+    const { log, own } = this.#options;
+    if (told.version !== "" && parseVersion(told.version) === undefined) {
+      log.warn("the auth service's answer is not a version; the host is held", { host });
+      return heldBack("the auth service's answer is not a version");
+    }
+    const held = told.held === "" ? undefined : headerText(told.held);
+    const plain = told.version.replace(/^v/, "");
+    const wanted = plain === "" ? "none" : `v${plain}`;
+    const why = beyondMajor(wanted, own);
+    if (why !== undefined) return { version: "none", critical: false, held, why };
+    const signed = /^[A-Za-z0-9_.-]{1,2000}$/.test(told.signed) ? told.signed : undefined;
+    return { version: wanted, critical: told.critical, held, ...(signed !== undefined && { signed }) };
   }
 }
 
