@@ -71,10 +71,6 @@ function services(deps: SshDeps): Services {
       const { serveSsh } = await import("./serve-ssh.ts");
       await serveSsh(stream, request, deps, life);
     },
-    join: async (stream, request, life) => {
-      const { serveJoin } = await import("./join/serve-join.ts");
-      await serveJoin(stream, request, deps, life);
-    },
   };
 }
 

@@ -10,11 +10,15 @@ import type { ServiceDeps } from "../service/service.ts";
 import type { Pam } from "./open-pam.ts";
 import type { UserLimits } from "./user-limits.ts";
 
-/** Dependencies of the SSH service beyond those of every service. */
-export interface SshDeps extends ServiceDeps {
+/** Dependencies of a user's SSH connection, whatever it is for. */
+export interface ClientDeps extends ServiceDeps {
   readonly limits: UserLimits;
   /** Algorithms offered to SSH clients; omitted for the defaults. */
   readonly algorithms?: SshAlgorithms | undefined;
+}
+
+/** Dependencies of the SSH service beyond those of every service. */
+export interface SshDeps extends ClientDeps {
   /** The Unix user of a login; see unix-user.ts. */
   readonly findUser: (login: string) => Promise<UnixUser>;
   /** Omitted where this host creates no Unix users, whatever the roles demand. */

@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
 import type { ClientChannel } from "ssh2";
 import { describe, expect, test } from "vitest";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type Role, type RoleOptions, roleSchema } from "../../../core/resources/role.ts";
-import { joinLogin, maxParticipants } from "../../../core/resources/session.ts";
-import type { SshConnection } from "../../../core/ssh/ssh-client.ts";
-import { openUserSession, ownLogin, type UserSession } from "../../../test/inside/ssh-session.ts";
-import { until } from "../../../test/world/until.ts";
-import { LiveSessions } from "../../service/live-sessions.ts";
-import type { SshDeps } from "../user-connection.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { type Role, type RoleOptions, roleSchema } from "../../core/resources/role.ts";
+import { joinLogin, maxParticipants } from "../../core/resources/session.ts";
+import type { SshConnection } from "../../core/ssh/ssh-client.ts";
+import { openUserSession, ownLogin, type UserSession } from "../../test/inside/ssh-session.ts";
+import { until } from "../../test/world/until.ts";
+import { LiveSessions } from "../service/live-sessions.ts";
+import type { SshDeps } from "../ssh/user-connection.ts";
 import { findTerminal } from "./shared-terminal.ts";
 
 interface Shown {
