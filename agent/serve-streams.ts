@@ -16,8 +16,8 @@ import { openLeases, UserShares } from "./service/connection-limits.ts";
 import { LiveSessions, reportSessions } from "./service/live-sessions.ts";
 import { ResourceNews } from "./service/resource-news.ts";
 import type { OfferedSource, Serve, Service, ServiceDeps, Services, StreamLife } from "./service/service.ts";
-import type { ClientDeps } from "./ssh/user-connection.ts";
-import { UserLimits } from "./ssh/user-limits.ts";
+import type { ClientDeps } from "./ssh-server/client-deps.ts";
+import { UserLimits } from "./ssh-server/user-limits.ts";
 
 export interface ServingParts {
   readonly services: readonly Service[];
@@ -82,7 +82,7 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
 /** Users who join a session of this process, of whichever service. Its code is loaded at the first one, to save memory in an idle agent. */
 function serveJoins(deps: ClientDeps): Serve<"join"> {
   return async (stream, request, life) => {
-    const { serveJoin } = await import("./join/serve-join.ts");
+    const { serveJoin } = await import("./session-join/serve-join.ts");
     await serveJoin(stream, request, deps, life);
   };
 }

@@ -97,12 +97,14 @@ describe.skipIf(opened instanceof NotHere)(`sessions in pods${reason}`, () => {
     let watcher: User;
     let helper: User;
 
+    const policy = { name: "j", kinds: ["k8s"], roles: ["role-of-ada"] };
+    const mayHelp = { allow: { join_sessions: [{ ...policy, modes: ["peer"] }] } };
+
     beforeAll(async () => {
       const { cluster } = platform;
-      const policy = { name: "j", kinds: ["k8s"], roles: ["role-of-ada"] };
       await Promise.all([
         putRole(cluster, "watcher", { allow: { join_sessions: [{ ...policy, modes: ["observer"] }] } }),
-        putRole(cluster, "helper", { allow: { join_sessions: [{ ...policy, modes: ["peer"] }] } }),
+        putRole(cluster, "helper", mayHelp),
         putRole(cluster, "host-helper", { allow: { join_sessions: [{ ...policy, kinds: ["ssh"], modes: ["*"] }] } }),
       ]);
       [watcher, helper] = await Promise.all([cluster.user("bob", { roles: "watcher,host-helper" }), cluster.user("carol", { roles: "helper" })]);
@@ -110,10 +112,14 @@ describe.skipIf(opened instanceof NotHere)(`sessions in pods${reason}`, () => {
 
     const told = (session: HeldSession, words: string): Promise<boolean> => until(`it gets: ${words}`, () => session.told().includes(words));
 
-    test.each<[KubectlVersion, string, string, string]>([
-      ["1.20", "shell", "exec -it shell -- sh", "exit\n"],
-      ["1.36", "console", "attach -it console", "\u0004"],
-    ])("kubectl %s, in the pod %s", async (version, pod, command, bye) => {
+    const withoutRole = { why: "your roles do not let you take part as peer any more", takeAway: () => putRole(platform.cluster, "helper", {}) };
+    const locked = { why: "not today", takeAway: () => platform.cluster.admin("lock", "--user=carol", "--message=not today") };
+
+    test.each([
+      { version: "1.20", pod: "shell", command: "exec -it shell -- sh", bye: "exit\n", ...withoutRole },
+      { version: "1.36", pod: "console", command: "attach -it console", bye: "\u0004", ...locked },
+    ] as const)("kubectl $version $command", async ({ version, pod, command, bye, why, takeAway }) => {
+      await putRole(platform.cluster, "helper", mayHelp);
       await using shell = await openShell(version, command);
       shell.type("while [ \"$(stty size)\" != '40 100' ]; do sleep 0.1; done; echo be''gun\n");
       await shows(shell, /begun/);
@@ -134,11 +140,10 @@ describe.skipIf(opened instanceof NotHere)(`sessions in pods${reason}`, () => {
       helping.type("echo from-ca''rol\n");
       await Promise.all([shows(shell, /from-carol/), watching.until("from-carol"), helping.until("from-carol")]);
       expect(shell.printed()).not.toMatch(/from-b'*ob/);
-      // Each is judged by its own user's locks and roles, and the session goes on.
-      if (version === "1.20") await platform.cluster.admin("lock", "--user=carol", "--message=not today", "--ttl=1h");
-      else await putRole(platform.cluster, "helper", {});
+      // Each is judged by its own user's roles and locks, and the session goes on.
+      await takeAway();
       expect(await helping.ended).not.toBe(0);
-      expect(helping.told()).toContain(version === "1.20" ? "not today" : "your roles do not let you take part as peer any more");
+      expect(helping.told()).toContain(why);
       await shows(shell, /platform: user carol left/);
       shell.type(bye);
       await until("the shell has ended", () => shell.exited);

@@ -4,9 +4,9 @@ import type { OpenRecording } from "../../../core/recording-spool/recording-spoo
 import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/recordings.ts";
 import { type TerminalWriter, terminalRecording } from "../../../core/recording-spool/terminal-writer.ts";
 import { recordedAt } from "../../../core/resources/recording.ts";
-import type { SharedFacts, SharedTerminal } from "../../join/shared-terminal.ts";
 import { recordOrLog } from "../../service/record-or-log.ts";
-import type { TerminalSize } from "../../ssh/program/terminal.ts";
+import type { SharedFacts, SharedTerminal } from "../../session-join/shared-terminal.ts";
+import type { TerminalSize } from "../../session-join/terminal-size.ts";
 import type { Judged, StreamTarget } from "../http/judged.ts";
 import type { ProgramQuery } from "../http/program-query.ts";
 import { namesOf } from "../http/request-note.ts";

@@ -1,8 +1,8 @@
 import { Writable } from "node:stream";
-import { mostNotices, noticeOf } from "../../join/notice.ts";
-import { type SharedFacts, SharedTerminal } from "../../join/shared-terminal.ts";
 import type { LiveSessions } from "../../service/live-sessions.ts";
-import type { TerminalSize } from "../../ssh/program/terminal.ts";
+import { mostNotices, noticeOf } from "../../session-join/notice.ts";
+import { type SharedFacts, SharedTerminal } from "../../session-join/shared-terminal.ts";
+import type { TerminalSize } from "../../session-join/terminal-size.ts";
 import type { ProgramInserts } from "../streams/insertion.ts";
 
 export interface SharedProgram {

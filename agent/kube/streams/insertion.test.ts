@@ -138,7 +138,7 @@ describe.for<[string, Carrier]>([
     );
   });
 
-  test("is dropped after the end, and whoever waits goes on", async () => {
+  test("is dropped after the end, and the peer that waits goes on", async () => {
     const tap = carrier.tap();
     await relayed(tap).stop();
     const dropped = new Promise<void>((resolve) => tap.inserts?.typed.put(Buffer.from("late"), { done: resolve }));

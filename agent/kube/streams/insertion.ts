@@ -18,7 +18,7 @@ interface Direction {
   readonly isAhead: () => boolean;
 }
 
-/** What others than the two ends put into one direction of a relay, each piece between two frames. Whoever puts pieces in bounds them. */
+/** Pieces from others than the two ends, put into one direction of a relay, each between two frames. The callers of `put` bound them. */
 export class Insertion {
   readonly #frameOf: FrameOf;
   readonly #waiting: Waiting[] = [];

@@ -1,5 +1,5 @@
-import { mostNotices, noticeOf } from "../../join/notice.ts";
-import { SharedTerminal } from "../../join/shared-terminal.ts";
+import { mostNotices, noticeOf } from "../../session-join/notice.ts";
+import { SharedTerminal } from "../../session-join/shared-terminal.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import type { Terminal } from "./terminal.ts";
 

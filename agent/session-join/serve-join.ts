@@ -8,10 +8,10 @@ import { ipOf } from "../../core/transport/host-port.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
 import { type Access, requireReadableRoles } from "../access/access-source.ts";
 import type { StreamLife } from "../service/service.ts";
-import { certifiedUser } from "../ssh/admit.ts";
-import { holdClient } from "../ssh/hold-client.ts";
-import { type Admission, serveUser } from "../ssh/serve-user.ts";
-import type { ClientDeps } from "../ssh/user-connection.ts";
+import { certifiedUser } from "../ssh-server/certified-user.ts";
+import type { ClientDeps } from "../ssh-server/client-deps.ts";
+import { holdClient } from "../ssh-server/hold-client.ts";
+import { type Admission, serveUser } from "../ssh-server/serve-user.ts";
 import type { Seat } from "./seat.ts";
 import { findTerminal } from "./shared-terminal.ts";
 import { type JoinConnection, joinFacts, takePart } from "./take-part.ts";
@@ -39,9 +39,9 @@ function admitJoin(request: StreamRequest<"join">, mode: JoinMode, deps: ClientD
   return {
     judge: ({ username, certificate }, access) => {
       if (username !== joinLogin) throw new PlatformError("denied", `access denied: to join a session, log in as "${joinLogin}"`);
-      const { hostId, cluster } = deps.credentials();
+      const { cluster } = deps.credentials();
       const now = (deps.now ?? (() => new Date()))();
-      const identity = certifiedUser({ certificate, clientIp, access, node: { id: hostId, ...deps.node }, cluster, now });
+      const identity = certifiedUser({ certificate, clientIp, access, hostname: deps.node.name, cluster, now });
       const { roles, locks } = access;
       const session = findTerminal(deps.live, request.target)?.facts;
       return authorizeJoin({ identity, roles, locks, clientIp, now, sid: request.target, mode, session });

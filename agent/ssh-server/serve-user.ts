@@ -16,7 +16,7 @@ import { type ConnectionLease, HeldLeases } from "../service/connection-limits.t
 import { strictMs } from "../service/hold-to-rules.ts";
 import { recordRefusal } from "../service/record-or-log.ts";
 import type { StreamLife } from "../service/service.ts";
-import type { ClientDeps } from "./user-connection.ts";
+import type { ClientDeps } from "./client-deps.ts";
 
 /** A grant for sessions: for one's own, or to join one. */
 export type SessionGrant = Grant & { readonly rules: SessionRules };

@@ -7,8 +7,8 @@ import { watchTraffic } from "../../core/ssh/watch-traffic.ts";
 import type { ConnectionLease } from "../service/connection-limits.ts";
 import { holdToRules } from "../service/hold-to-rules.ts";
 import { recordOrLog } from "../service/record-or-log.ts";
+import type { ClientDeps } from "./client-deps.ts";
 import type { SessionGrant } from "./serve-user.ts";
-import type { ClientDeps } from "./user-connection.ts";
 import type { Slots } from "./user-limits.ts";
 
 /** Fields of every event of a connection. */

@@ -3,8 +3,8 @@ import type { JoinTarget } from "../../core/access/authorize-join.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { maxParticipants, type Participant, sessionPlace } from "../../core/resources/session.ts";
 import type { LiveSession, LiveSessions } from "../service/live-sessions.ts";
-import { clampSize, type TerminalSize } from "../ssh/program/terminal.ts";
 import type { Seat } from "./seat.ts";
+import { clampSize, type TerminalSize } from "./terminal-size.ts";
 
 /** The session whose terminal it is. */
 export interface SharedFacts extends JoinTarget {

@@ -4,10 +4,10 @@ import { PlatformError, toPlatformError } from "../../core/errors/platform-error
 import type { JoinMode, SessionPod } from "../../core/resources/session.ts";
 import { holdLittle } from "../../core/ssh/couple.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
+import { pump } from "../service/pump.ts";
 import { recordOrLog } from "../service/record-or-log.ts";
-import { pump } from "../ssh/program/pump.ts";
-import type { Admitted } from "../ssh/serve-user.ts";
-import type { ClientDeps } from "../ssh/user-connection.ts";
+import type { ClientDeps } from "../ssh-server/client-deps.ts";
+import type { Admitted } from "../ssh-server/serve-user.ts";
 import { Seat } from "./seat.ts";
 import { findTerminal, type SharedTerminal } from "./shared-terminal.ts";
 
