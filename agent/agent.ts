@@ -130,7 +130,8 @@ async function openAgent(config: AgentConfig, { log, env, prepared, elsewhere = 
   const authorities = followAuthorities({ access, identity, log }, end.signal);
   const changed = (): void => road.reach?.tell();
   const labels = await HostLabels.open({ fixed: config.host.labels, commands: config.host.commands, log, changed }, end.signal);
-  const streams = await serveStreams({ services: prepared, nodename: config.nodename, identity, auth, outbox, access, labels, log }, end.signal);
+  const { nodename, algorithms } = config;
+  const streams = await serveStreams({ services: prepared, nodename, identity, auth, outbox, access, labels, log, algorithms }, end.signal);
   const isBusy = (): boolean => streams.open > 0;
   const worked = whenQuiet({ isBusy, act: () => giveBack(log, { isBusy }) }, end.signal);
   log.info("identity", { host: hostId, cluster });

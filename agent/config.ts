@@ -2,6 +2,7 @@ import type { JoinMethod, PlatformConfig } from "../core/config/platform-config.
 import { sshAlgorithms } from "../core/config/setting.ts";
 import { PlatformError } from "../core/errors/platform-error.ts";
 import type { Labels } from "../core/resources/metadata.ts";
+import type { SshAlgorithms } from "../core/ssh/algorithms.ts";
 import type { HostPort } from "../core/transport/host-port.ts";
 import type { AppConfig } from "./app/app-service.ts";
 import type { DbConfig } from "./db/db-service.ts";
@@ -19,6 +20,8 @@ export interface AgentConfig {
   readonly caPins: readonly string[];
   readonly way: ProxyWay | DirectWay;
   readonly host: HostFacts;
+  /** Algorithms offered to SSH clients, also to those who join sessions of other services; omitted for the defaults. */
+  readonly algorithms?: SshAlgorithms | undefined;
   /** Omitted when the service is disabled. */
   readonly ssh?: SshConfig | undefined;
   readonly app?: AppConfig | undefined;
@@ -73,6 +76,7 @@ export function agentConfig(config: PlatformConfig, local?: LocalControl): Agent
   const shared = {
     nodename: platform.nodename,
     dataDir: platform.data_dir,
+    algorithms: sshAlgorithms(platform),
     host: { labels: ssh.labels, commands: ssh.commands, names: ssh.public_addr.map((name) => name.host) },
     ...(ssh.enabled && { ssh: sshConfig(config) }),
     ...(app.enabled && { app: appConfig(app) }),

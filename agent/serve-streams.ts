@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorText, PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
+import type { SshAlgorithms } from "../core/ssh/algorithms.ts";
 import { HalfOpen } from "../core/transport/arrivals/half-open.ts";
 import { ipOf } from "../core/transport/host-port.ts";
 import { readFrame } from "../core/transport/read-frame.ts";
@@ -15,6 +16,8 @@ import { openLeases, UserShares } from "./service/connection-limits.ts";
 import { LiveSessions, reportSessions } from "./service/live-sessions.ts";
 import { ResourceNews } from "./service/resource-news.ts";
 import type { OfferedSource, Serve, Service, ServiceDeps, Services, StreamLife } from "./service/service.ts";
+import type { ClientDeps } from "./ssh-server/client-deps.ts";
+import { UserLimits } from "./ssh-server/user-limits.ts";
 
 export interface ServingParts {
   readonly services: readonly Service[];
@@ -25,6 +28,8 @@ export interface ServingParts {
   readonly access: AccessSource;
   readonly labels: HostLabels;
   readonly log: Log;
+  /** Algorithms offered to users who join a session; omitted for the defaults. */
+  readonly algorithms?: SshAlgorithms | undefined;
 }
 
 export interface ServedStreams extends Streams {
@@ -41,7 +46,7 @@ const settleMs = 3_000;
 
 /** Opens the services, and serves the streams that come through the tunnels. */
 export async function serveStreams(parts: ServingParts, signal: AbortSignal): Promise<ServedStreams> {
-  const { services, nodename, identity, auth, outbox, access, labels, log } = parts;
+  const { services, nodename, identity, auth, outbox, access, labels, log, algorithms } = parts;
   const { audit, recordings } = outbox;
   const node = {
     name: nodename,
@@ -65,12 +70,21 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
       for (const source of sources) source.onChange(listener);
     },
   };
-  const streams = openStreams({ services: Object.assign({}, ...opened.map(({ serve }) => serve)), log }, signal);
+  const join = serveJoins({ ...deps, limits: new UserLimits(), algorithms });
+  const streams = openStreams({ services: Object.assign({ join }, ...opened.map(({ serve }) => serve)), log }, signal);
   return Object.assign(streams, {
     process: live.process,
     offered: sources.length > 0 ? all : undefined,
     onResources: (revision: string) => news.told(revision),
   });
+}
+
+/** Users who join a session of this process, of whichever service. Its code is loaded at the first one, to save memory in an idle agent. */
+function serveJoins(deps: ClientDeps): Serve<"join"> {
+  return async (stream, request, life) => {
+    const { serveJoin } = await import("./session-join/serve-join.ts");
+    await serveJoin(stream, request, deps, life);
+  };
 }
 
 /** Maximum concurrent streams over all tunnels. */

@@ -2,7 +2,7 @@ import type { AuthClient } from "../core/api/auth-client.ts";
 import { readDocument, readDocuments, resourceDocument } from "../core/resources/document.ts";
 import type { Node } from "../core/resources/node.ts";
 import type { Resource } from "../core/resources/resource-specs.ts";
-import { type ListedSession, listedSessionDocument } from "../core/resources/session.ts";
+import { type ListedSession, listedSessionDocument, sessionPlace } from "../core/resources/session.ts";
 import type { HostFilter } from "./host-filter.ts";
 import type { Result } from "./output.ts";
 import { renderTable } from "./table.ts";
@@ -53,10 +53,10 @@ export function sessionsResult(sessions: readonly ListedSession[]): Result {
 }
 
 function sessionsTable(sessions: readonly ListedSession[]): string {
-  const rows = sessions.map(({ sid, kind, login, server_name: host, user, started, participants }) => [
+  const rows = sessions.map(({ sid, kind, user, started, participants, ...where }) => [
     sid,
     kind,
-    `${login}@${host}`,
+    sessionPlace(where),
     user,
     started.replace(/\.\d+Z$/, "Z"),
     participants.map((one) => `${one.user} (${one.mode})`).join(", "),

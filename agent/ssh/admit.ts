@@ -1,14 +1,11 @@
 import { authorize, type SshGrant } from "../../core/access/authorize.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { fromSshCertificate, type UserIdentity } from "../../core/identity/identity.ts";
-import type { SshCertificate } from "../../core/ssh/certificate.ts";
-import { checkCertificate } from "../../core/ssh/check-certificate.ts";
 import { ipOf } from "../../core/transport/host-port.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
-import { type Access, requireReadableRoles } from "../access/access-source.ts";
 import type { UnixUser } from "../host/unix-user.ts";
 import type { HostUserHold } from "../host-users/host-users.ts";
-import type { Admission } from "./serve-user.ts";
+import { type CertificateFacts, certifiedUser } from "../ssh-server/certified-user.ts";
+import type { Admission } from "../ssh-server/serve-user.ts";
 import { type SshDeps, sessionFacts } from "./user-connection.ts";
 
 export interface PreparedUser {
@@ -41,16 +38,10 @@ export function admitLogin(request: StreamRequest<"ssh">, deps: SshDeps): Admiss
   };
 }
 
-interface AdmitFacts {
-  readonly certificate: SshCertificate;
+interface AdmitFacts extends Omit<CertificateFacts, "hostname"> {
   /** The requested Unix user. */
   readonly login: string;
-  /** IP address of the client, empty when not known. */
-  readonly clientIp: string;
-  readonly access: Access;
   readonly node: { readonly id: string; readonly name: string; readonly labels: Readonly<Record<string, string>> };
-  readonly cluster: string;
-  readonly now: Date;
 }
 
 /**
@@ -59,29 +50,9 @@ interface AdmitFacts {
  */
 function admit(facts: AdmitFacts): SshGrant {
   const { login, access, now } = facts;
-  const identity = certifiedUser(facts, login);
+  const identity = certifiedUser({ ...facts, hostname: facts.node.name }, login);
   const { roles, locks } = access;
   return authorize({ identity, roles, locks, ask: { kind: "ssh", node: facts.node, login }, clientIp: facts.clientIp, now });
-}
-
-/** The identity in a certificate, which must list the given login, if any. Pure. Throws as `admit` does. */
-export function certifiedUser(facts: Omit<AdmitFacts, "login">, login?: string): UserIdentity {
-  const { certificate, access, now } = facts;
-  checkCertificate(certificate, {
-    type: "user",
-    authorities: access.userCaSsh,
-    now,
-    ...(login !== undefined && { principal: login }),
-    ...(facts.clientIp !== "" && { clientAddress: facts.clientIp }),
-  });
-  const identity = fromSshCertificate(certificate);
-  if (identity.kind !== "user") throw new PlatformError("unauthenticated", "a user certificate is required; this is a host certificate");
-  if (identity.cluster !== facts.cluster) {
-    throw new PlatformError("unauthenticated", `the certificate is for cluster ${identity.cluster}, and this host belongs to ${facts.cluster}`);
-  }
-  requireReadableRoles(identity, access, facts.node.name);
-  // A proxy's certificate for a browser is good for the beginning; the session may go on as long as the user's own.
-  return identity.relayed === undefined ? identity : { ...identity, validBefore: new Date(identity.relayed.until) };
 }
 
 interface HoldFacts {

@@ -1,11 +1,12 @@
 import type { ServerChannel } from "ssh2";
 import type { TerminalModes } from "../../core/ssh/terminal-modes.ts";
 import type { ByteCounts } from "../../core/ssh/watch-traffic.ts";
+import type { SharedTerminal } from "../session-join/shared-terminal.ts";
+import type { TerminalSize } from "../session-join/terminal-size.ts";
 import type { AgentForwarding } from "./forwarding/agent-forwarding.ts";
 import type { X11Forwarding } from "./forwarding/x11-forwarding.ts";
-import type { SharedTerminal } from "./join/shared-terminal.ts";
 import type { StartedProgram } from "./program/start-program.ts";
-import type { Terminal, TerminalSize } from "./program/terminal.ts";
+import type { Terminal } from "./program/terminal.ts";
 import type { UserConnection } from "./user-connection.ts";
 
 /** State of one session channel: first the requests, then the running program. */

@@ -2,10 +2,10 @@ import type { ServerChannel, Session, SignalInfo, SubsystemInfo, WindowChangeInf
 import { errorText, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { EnvRequest, ExecRequest, PtyRequest } from "../../core/ssh/channel-requests.ts";
 import { recordOrLog } from "../service/record-or-log.ts";
+import { clampSize } from "../session-join/terminal-size.ts";
 import { parseX11Ask, type X11Ask } from "./forwarding/x11-forwarding.ts";
 import { runProgram } from "./program/run-program.ts";
 import { isAcceptedVariable } from "./program/session-environment.ts";
-import { clampSize } from "./program/terminal.ts";
 import type { SessionChannel } from "./session-channel.ts";
 import { runSftp } from "./sftp/run-sftp.ts";
 import { sessionFacts } from "./user-connection.ts";

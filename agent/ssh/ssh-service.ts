@@ -9,10 +9,10 @@ import { endLogin } from "../host/spawn.ts";
 import { findUnixUser, requireOpenAccount, type UnixUser } from "../host/unix-user.ts";
 import { openHostUsers } from "../host-users/host-users.ts";
 import type { Service, ServiceDeps, Services } from "../service/service.ts";
+import { UserLimits } from "../ssh-server/user-limits.ts";
 import { openPam, type Pam } from "./open-pam.ts";
 import type { PamConfig } from "./program/session-order.ts";
 import type { SshDeps } from "./user-connection.ts";
-import { UserLimits } from "./user-limits.ts";
 
 export interface SshConfig {
   readonly makesUsers: boolean;
@@ -70,10 +70,6 @@ function services(deps: SshDeps): Services {
     ssh: async (stream, request, life) => {
       const { serveSsh } = await import("./serve-ssh.ts");
       await serveSsh(stream, request, deps, life);
-    },
-    join: async (stream, request, life) => {
-      const { serveJoin } = await import("./join/serve-join.ts");
-      await serveJoin(stream, request, deps, life);
     },
   };
 }

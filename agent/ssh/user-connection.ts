@@ -1,20 +1,15 @@
 import type { SshGrant } from "../../core/access/authorize.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";
-import type { SshAlgorithms } from "../../core/ssh/algorithms.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
 import type { SessionGroups } from "../host/cgroups/session-groups.ts";
 import type { UnixUser } from "../host/unix-user.ts";
 import type { HostUsers } from "../host-users/host-users.ts";
 import type { ConnectionLease } from "../service/connection-limits.ts";
-import type { ServiceDeps } from "../service/service.ts";
+import type { ClientDeps } from "../ssh-server/client-deps.ts";
 import type { Pam } from "./open-pam.ts";
-import type { UserLimits } from "./user-limits.ts";
 
 /** Dependencies of the SSH service beyond those of every service. */
-export interface SshDeps extends ServiceDeps {
-  readonly limits: UserLimits;
-  /** Algorithms offered to SSH clients; omitted for the defaults. */
-  readonly algorithms?: SshAlgorithms | undefined;
+export interface SshDeps extends ClientDeps {
   /** The Unix user of a login; see unix-user.ts. */
   readonly findUser: (login: string) => Promise<UnixUser>;
   /** Omitted where this host creates no Unix users, whatever the roles demand. */

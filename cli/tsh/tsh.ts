@@ -6,6 +6,7 @@ import { runProgram } from "../run-program.ts";
 import { completionCommand, identityOption, versionCommand } from "../shared-commands.ts";
 import { appCommands, proxyAppCommand } from "./apps/app-commands.ts";
 import { dbCommands, proxyDbCommand } from "./db/db-commands.ts";
+import { joinCommand } from "./join-command.ts";
 import { kubeCommands, proxyKubeCommand } from "./kube/kube-commands.ts";
 import { sshCommand } from "./ssh-command.ts";
 
@@ -159,16 +160,7 @@ function sessionCommands(proxy: OptionSpec): readonly CommandSpec[] {
         },
       ],
     },
-    {
-      name: "join",
-      summary: "join a running session",
-      details:
-        "Join a running terminal session, if a role allows it (join_sessions); your own always. An observer sees what its owner sees,\na peer types too. An observer leaves with Ctrl-C or ~., a peer with ~. at the start of a line.",
-      args: ["<session>"],
-      options: [{ flags: "--mode <mode>", text: "observer (default) or peer", choices: ["observer", "peer"] }, identityOption, proxy],
-      examples: ["tsh join 2a0e1c9e-…", "tsh join --mode=peer 2a0e1c9e-…"],
-      run: async (call) => (await import("./sessions.ts")).join(call),
-    },
+    joinCommand("tsh join", proxy),
     {
       name: "play",
       summary: "play the recording of a session",

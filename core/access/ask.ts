@@ -1,7 +1,7 @@
 import type { NameParameter, ServedKind } from "../kinds/service-kinds.ts";
 import type { Labels } from "../resources/metadata.ts";
 import type { Verb } from "../resources/role.ts";
-import type { JoinMode } from "../resources/session.ts";
+import type { JoinMode, SessionKind, SessionPod } from "../resources/session.ts";
 import type { KubeAsk, WantedSubjects } from "./kube/kube-ask.ts";
 
 /** A login to a host. Without `login` it asks whether there is any login at all: control then routes, the agent decides. */
@@ -35,7 +35,14 @@ export interface ResourceAsk {
 export interface JoinAsk {
   readonly kind: "join";
   readonly node: { readonly id: string; readonly name: string };
-  readonly session?: { readonly user: string; readonly login: string; readonly roles: readonly string[]; readonly mode: JoinMode };
+  readonly session?: {
+    readonly kind: SessionKind;
+    readonly user: string;
+    readonly login: string;
+    readonly roles: readonly string[];
+    readonly mode: JoinMode;
+    readonly pod?: SessionPod;
+  };
 }
 export type Ask = SshAsk | ServedAsk | ResourceAsk | JoinAsk;
 

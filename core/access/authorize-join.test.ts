@@ -9,7 +9,7 @@ import { authorizeJoin, type JoinTarget, joinableModes, joinRefusal } from "./au
 
 const now = new Date("2026-01-02T03:04:05Z");
 const sid = "11111111-1111-4111-8111-111111111111";
-const session: JoinTarget = { server_id: "h1", server_name: "web-1", user: "alice", roles: ["dev"], login: "root" };
+const session: JoinTarget = { kind: "ssh", server_id: "h1", server_name: "web-1", user: "alice", roles: ["dev"], login: "root" };
 
 function role(name: string, spec: Role["spec"]): Role {
   return roleSchema.parse({ kind: "role", version: "v7", metadata: { name }, spec });
@@ -57,7 +57,7 @@ function refused(facts: Case): { readonly code: string; readonly message: string
 describe("a grant to join", () => {
   test("names the session and the mode, with the options of all roles of the user", () => {
     const grant = ask({ held: [watcher, strict] });
-    expect(grant.ask.session).toEqual({ user: "alice", login: "root", roles: ["dev"], mode: "observer" });
+    expect(grant.ask.session).toEqual({ kind: "ssh", user: "alice", login: "root", roles: ["dev"], mode: "observer" });
     expect(grant).toMatchObject({ maxConnections: 2, rules: { idleTimeoutSeconds: 300, strictLocks: true } });
   });
 
@@ -108,7 +108,7 @@ test.for([
     { allow: { join_sessions: [{ name: "w", kinds: ["ssh"], roles: ["*"], modes: ["moderator"] }] } },
     /there are no moderated sessions/,
   ],
-  ["another kind", { allow: { join_sessions: [{ name: "w", kinds: ["k8s"], roles: ["*"], modes: ["peer"] }] } }, /no other kind/],
+  ["another kind", { allow: { join_sessions: [{ name: "w", kinds: ["db"], roles: ["*"], modes: ["peer"] }] } }, /no other kind/],
   ["another way to record", { options: { record_session: { default: "sometimes" } } }, /strict or best_effort/],
 ] as const)("a role with %s is refused with the reason", ([, spec, words]) => {
   const parsed = roleSchema.safeParse({ kind: "role", version: "v7", metadata: { name: "r" }, spec });

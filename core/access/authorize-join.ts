@@ -1,17 +1,20 @@
 import { PlatformError } from "../errors/platform-error.ts";
 import type { UserIdentity } from "../identity/identity.ts";
 import type { Role } from "../resources/role.ts";
-import { type JoinMode, joinModes } from "../resources/session.ts";
+import { type JoinMode, joinModes, type SessionKind, type SessionPod } from "../resources/session.ts";
 import { type AuthorizeFacts, authorize, type JoinGrant } from "./authorize.ts";
 import { refuseJoin } from "./refuse.ts";
 
 /** A running session, as needed for joining. */
 export interface JoinTarget {
+  readonly kind: SessionKind;
   readonly server_id: string;
   readonly server_name: string;
   readonly user: string;
   readonly roles: readonly string[];
   readonly login: string;
+  /** Of a session of kind `kube`. */
+  readonly pod?: SessionPod | undefined;
 }
 
 export interface JoinFacts extends Omit<AuthorizeFacts, "ask"> {
@@ -30,19 +33,20 @@ export function authorizeJoin({ sid, mode, session, ...facts }: JoinFacts): Join
   authorize({ ...facts, ask: { kind: "join", node: { id: "", name: "" } } });
   if (session === undefined) throw unseen(sid, "no such session runs");
   const node = { id: session.server_id, name: session.server_name };
-  const { user, login, roles } = session;
+  const { kind, user, login, roles, pod } = session;
   if (joinableModes(facts.identity, facts.roles, session).length === 0) {
     const held = facts.roles.filter(({ metadata }) => facts.identity.roles.includes(metadata.name));
-    throw unseen(sid, refuseJoin(facts.identity, held, { node, session: { user, roles, mode } }) ?? "");
+    throw unseen(sid, refuseJoin(facts.identity, held, { node, session: { kind, user, roles, mode } }) ?? "");
   }
-  return authorize({ ...facts, ask: { kind: "join", node, session: { user, login, roles, mode } } });
+  return authorize({ ...facts, ask: { kind: "join", node, session: { kind, user, login, roles, mode, ...(pod && { pod }) } } });
 }
 
 /** The modes in which a user may join a session, by roles alone. Pure. */
 export function joinableModes(identity: UserIdentity, roles: readonly Role[], session: JoinTarget): readonly JoinMode[] {
   const held = roles.filter(({ metadata }) => identity.roles.includes(metadata.name));
   const node = { name: session.server_name };
-  return joinModes.filter((mode) => refuseJoin(identity, held, { node, session: { user: session.user, roles: session.roles, mode } }) === undefined);
+  const { kind, user, roles: ownerRoles } = session;
+  return joinModes.filter((mode) => refuseJoin(identity, held, { node, session: { kind, user, roles: ownerRoles, mode } }) === undefined);
 }
 
 /** Why a join was refused, for the audit log, including reasons hidden from the user. Pure. */

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { UserIdentity } from "../identity/identity.ts";
 import { type JoinPolicy, type Role, roleSchema } from "../resources/role.ts";
-import type { JoinMode } from "../resources/session.ts";
+import type { JoinMode, SessionKind } from "../resources/session.ts";
 import type { JoinAsk } from "./ask.ts";
 import { authorize } from "./authorize.ts";
 
@@ -19,9 +19,10 @@ interface Case {
   readonly owner?: string;
   readonly ownerRoles?: readonly string[];
   readonly mode?: JoinMode;
+  readonly kind?: SessionKind;
 }
 
-function join({ allow = [], deny = [], owner = "bob", ownerRoles = ["dev"], mode = "observer" }: Case): unknown {
+function join({ allow = [], deny = [], owner = "bob", ownerRoles = ["dev"], mode = "observer", kind = "ssh" }: Case): unknown {
   const identity: UserIdentity = {
     kind: "user",
     name: "alice",
@@ -32,7 +33,8 @@ function join({ allow = [], deny = [], owner = "bob", ownerRoles = ["dev"], mode
     validBefore: new Date(now.getTime() + 60_000),
   };
   const roles = [role("joiner", { allow: { join_sessions: [...allow] }, deny: { join_sessions: [...deny] } })];
-  const ask: JoinAsk = { kind: "join", node: { id: "h", name: "web1" }, session: { user: owner, login: "root", roles: ownerRoles, mode } };
+  const session = { kind, user: owner, login: "root", roles: ownerRoles, mode };
+  const ask: JoinAsk = { kind: "join", node: { id: "h", name: "web1" }, session };
   try {
     return authorize({ identity, roles, locks: [], ask, now });
   } catch (thrown) {
@@ -52,6 +54,13 @@ describe("joining a session", () => {
     ["as a peer is allowed where that mode is listed", { allow: [policy({ modes: ["peer"] })], mode: "peer" }, true],
     ["as an observer is not allowed by peer alone", { allow: [policy({ modes: ["peer"] })] }, false],
     ["in any mode", { allow: [policy({ modes: ["*"] })], mode: "peer" }, true],
+    ["in a pod is not allowed by a role for hosts", { allow: [policy()], kind: "kube" }, false],
+    ["in a pod is allowed by that kind", { allow: [policy({ kinds: ["kube"] })], kind: "kube" }, true],
+    ["in a pod is allowed by the reference's word for it", { allow: [policy({ kinds: ["k8s"] })], kind: "kube" }, true],
+    ["in a pod is allowed by any kind", { allow: [policy({ kinds: ["*"] })], kind: "kube" }, true],
+    ["on a host is not allowed by a role for pods", { allow: [policy({ kinds: ["kube", "k8s"] })] }, false],
+    ["in a pod is denied by that kind", { allow: [policy({ kinds: ["*"] })], deny: [policy({ kinds: ["k8s"] })], kind: "kube" }, false],
+    ["in a pod is not denied by another kind", { allow: [policy({ kinds: ["*"] })], deny: [policy()], kind: "kube" }, true],
     ["is denied by one role even when another allows it", { allow: [policy({ roles: ["*"] })], deny: [policy()] }, false],
     ["is not denied in a mode that the deny leaves out", { allow: [policy({ modes: ["*"] })], deny: [policy({ modes: ["peer"] })] }, true],
     ["is denied by an expression that cannot be read", { allow: [policy({ roles: ["*"] })], deny: [policy({ roles: ["^(?=x)$"] })] }, false],

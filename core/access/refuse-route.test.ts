@@ -25,7 +25,7 @@ function facts(route: Route | undefined): Omit<AuthorizeFacts, "ask"> {
 const orders: Route = { kind: "app", name: "orders" };
 const app = (name: string): Ask => ({ kind: "app", served: { name, labels: {} }, serverId: "1" });
 const node = { id: "orders", name: "orders", labels: {} };
-const session = { user: "alice", login: "root", roles: ["ssh"], mode: joinModes[0] };
+const session = { kind: "ssh" as const, user: "alice", login: "root", roles: ["ssh"], mode: joinModes[0] };
 
 test.for<readonly [string, Route, Ask]>([
   ["another application", orders, app("billing")],
@@ -54,7 +54,7 @@ test("its own resource is allowed, as far as roles allow it", () => {
 });
 
 test("joining is refused before the session is looked at", () => {
-  const target = { server_id: "1", server_name: "web-1", user: "alice", roles: ["ssh"], login: "root" };
+  const target = { kind: "ssh" as const, server_id: "1", server_name: "web-1", user: "alice", roles: ["ssh"], login: "root" };
   expect(() => authorizeJoin({ ...facts(orders), sid: "s", mode: joinModes[0], session: target })).toThrow(/is only for app "orders"/);
 });
 

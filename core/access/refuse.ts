@@ -3,7 +3,7 @@ import type { Route, UserIdentity } from "../identity/identity.ts";
 import { type LabelsCondition, type NamesCondition, serviceKinds } from "../kinds/service-kinds.ts";
 import type { Labels } from "../resources/metadata.ts";
 import type { JoinPolicy, Role } from "../resources/role.ts";
-import type { JoinMode } from "../resources/session.ts";
+import type { JoinMode, SessionKind } from "../resources/session.ts";
 import { type Ask, isServed, type ResourceAsk, type ServedAsk, type SshAsk } from "./ask.ts";
 import { matchLabels, matchValue } from "./match-labels.ts";
 import { expandDeniedNames, expandNames, includesName } from "./names.ts";
@@ -116,12 +116,12 @@ export function hasSay({ spec: { allow } }: Role, { labels, labelsCondition, nam
 
 interface JoinFacts {
   readonly node: { readonly name: string };
-  readonly session?: { readonly user: string; readonly roles: readonly string[]; readonly mode: JoinMode };
+  readonly session?: { readonly kind: SessionKind; readonly user: string; readonly roles: readonly string[]; readonly mode: JoinMode };
 }
 
 /**
- * Why this session may not be joined; undefined if it may. Users may always join their own; those of others where a role's `join_sessions` covers one
- * of the roles of its user and the mode, and none denies it. Pure.
+ * Why this session may not be joined; undefined if it may. Users may always join their own; those of others where a role's `join_sessions` covers its
+ * kind, one of the roles of its user and the mode, and none denies it. Pure.
  */
 export function refuseJoin(identity: UserIdentity, roles: readonly Role[], { node, session }: JoinFacts): string | undefined {
   const who = `access denied: ${identity.name} may not join sessions`;
@@ -130,6 +130,7 @@ export function refuseJoin(identity: UserIdentity, roles: readonly Role[], { nod
   const covers = (policies: readonly JoinPolicy[] | undefined, unreadable: boolean): boolean =>
     (policies ?? []).some(
       (policy) =>
+        coversKind(policy, session.kind) &&
         (policy.modes.includes(session.mode) || policy.modes.includes("*")) &&
         session.roles.some((role) => policy.roles.some((pattern) => matchValue(pattern, role, unreadable))),
     );
@@ -137,6 +138,10 @@ export function refuseJoin(identity: UserIdentity, roles: readonly Role[], { nod
   if (denying !== undefined) return `${who} of ${session.user} as ${session.mode}: role ${denying.metadata.name} denies it`;
   if (roles.some(({ spec }) => covers(spec.allow?.join_sessions, false))) return undefined;
   return `${who} of ${session.user} on ${node.name} as ${session.mode}: no role's join_sessions allows it`;
+}
+
+function coversKind({ kinds }: JoinPolicy, kind: SessionKind): boolean {
+  return kinds.includes("*") || kinds.includes(kind) || (kind === "kube" && kinds.includes("k8s"));
 }
 
 function refuseResource(identity: UserIdentity, roles: readonly Role[], ask: ResourceAsk): string | undefined {

@@ -4,7 +4,7 @@ import type { LabelsCondition, NamesCondition } from "../kinds/service-kinds.ts"
 import { documentKind } from "./document.ts";
 import { kubeRuleSchema, kubeSubjectText } from "./kube-rule.ts";
 import { durationText, metadataSchema } from "./metadata.ts";
-import { joinModes } from "./session.ts";
+import { joinModes, sessionKinds } from "./session.ts";
 
 /** One value or several: several are alternatives. `*`, globs (`web-*`) and `^regular expressions$` are matched by core/access. */
 const matcherSchema = z.union([z.string().max(1024), z.array(z.string().max(1024)).max(256)]);
@@ -25,7 +25,8 @@ export type Rule = z.infer<typeof ruleSchema>;
 const joinSchema = z.strictObject({
   name: z.string().min(1).max(128),
   roles: z.array(z.string().min(1).max(128)).min(1).max(256),
-  kinds: z.array(z.enum(["ssh", "*"], "is ssh or '*': sessions of no other kind can be joined")).min(1),
+  /** `k8s`, as the reference writes it, is `kube`. */
+  kinds: z.array(z.enum([...sessionKinds, "k8s", "*"], "is ssh, k8s or '*': sessions of no other kind can be joined")).min(1),
   modes: z.array(z.enum([...joinModes, "*"], "is observer, peer or '*': there are no moderated sessions")).min(1),
 });
 export type JoinPolicy = z.infer<typeof joinSchema>;

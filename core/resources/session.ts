@@ -6,6 +6,10 @@ import { documentKind } from "./document.ts";
 export const joinModes = ["observer", "peer"] as const;
 export type JoinMode = (typeof joinModes)[number];
 
+/** Kinds of sessions with a terminal: on a host, or in a pod. */
+export const sessionKinds = ["ssh", "kube"] as const;
+export type SessionKind = (typeof sessionKinds)[number];
+
 /** Maximum participants of a session at a time, besides its owner. */
 export const maxParticipants = 16;
 /** Maximum sessions that one process of an agent reports. */
@@ -15,16 +19,23 @@ const short = z.string().max(256);
 const participantSchema = z.strictObject({ user: short, mode: z.enum(joinModes) });
 export type Participant = z.infer<typeof participantSchema>;
 
+/** The container in which a session of kind `kube` runs. */
+const podSchema = z.strictObject({ cluster: short, namespace: short, name: short, container: short });
+export type SessionPod = z.infer<typeof podSchema>;
+
 /** A running terminal session, as reported by its host. */
 export const activeSessionSchema = z.strictObject({
   sid: z.uuid(),
-  kind: z.literal("ssh"),
+  kind: z.enum(sessionKinds),
   server_id: short,
   server_name: short,
   user: short,
   /** Roles in the user's certificate, which `join_sessions` refers to. */
   roles: z.array(short).max(256),
+  /** Empty in a pod. */
   login: short,
+  /** Of a session in a pod; `server_id` and `server_name` are those of the agent. */
+  pod: podSchema.optional(),
   started: z.iso.datetime(),
   participants: z.array(participantSchema).max(maxParticipants),
   /** The agent process that serves it: an older one keeps its sessions while a newer one takes new ones. */
@@ -35,6 +46,11 @@ export type ActiveSession = z.infer<typeof activeSessionSchema>;
 /** A session as shown to a user, with the modes in which they may join it. */
 export const listedSessionSchema = activeSessionSchema.omit({ roles: true, process: true }).extend({ modes: z.array(z.enum(joinModes)) });
 export type ListedSession = z.infer<typeof listedSessionSchema>;
+
+/** Where a session runs, for people: `root@web-1`, or in a pod `prod/shop/web-0`. Pure. */
+export function sessionPlace({ login, server_name: host, pod }: Pick<ActiveSession, "login" | "server_name" | "pod">): string {
+  return pod === undefined ? `${login}@${host}` : `${pod.cluster}/${pod.namespace}/${pod.name}`;
+}
 
 /** The name under which participants log in to a host: no Unix login can have this name, and no certificate lists it. */
 export const joinLogin = "-join-";

@@ -2,7 +2,9 @@ import { readlink } from "node:fs/promises";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { audited } from "../world/audited.ts";
+import type { User } from "../world/cluster-user.ts";
 import { freePorts } from "../world/free-port.ts";
+import { type HeldSession, holdSession } from "../world/held-session.ts";
 import { busyboxImage } from "../world/kubernetes/busybox-image.ts";
 import { heldStreams } from "../world/kubernetes/held-streams.ts";
 import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
@@ -11,7 +13,9 @@ import { type KubectlVersion, kubectl, kubectlVersions } from "../world/kubernet
 import { startShellPod } from "../world/kubernetes/shell-pod.ts";
 import { listRecordings } from "../world/list-recordings.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
+import { listSessions } from "../world/owned-session.ts";
 import { output } from "../world/program.ts";
+import { putRole } from "../world/put-role.ts";
 import { rows } from "../world/rounds.ts";
 import { type Service, startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
@@ -30,6 +34,7 @@ describe.skipIf(opened instanceof NotHere)(`sessions in pods${reason}`, () => {
     await Promise.all([
       startShellPod(world, namespace, "shell"),
       startShellPod(world, namespace, "dying"),
+      startShellPod(world, namespace, "console", ["sh"], true),
       platform.user("ada", { kubernetes_groups: ["system:masters"], kubernetes_resources: allResources }).then((made) => {
         user = made;
       }),
@@ -44,11 +49,16 @@ describe.skipIf(opened instanceof NotHere)(`sessions in pods${reason}`, () => {
     startService(await kubectl(version), ["-n", namespace, ...args], { env: user.env });
 
   /** A shell in the pod, in a terminal of 100 columns and 40 rows. */
-  async function openShell(version: KubectlVersion): Promise<Service> {
-    const line = `stty cols 100 rows 40; exec ${await kubectl(version)} -n ${namespace} exec -it shell -- sh`;
+  async function openShell(version: KubectlVersion, command = "exec -it shell -- sh"): Promise<Service> {
+    const line = `stty cols 100 rows 40; exec ${await kubectl(version)} -n ${namespace} ${command}`;
     const shell = startService("script", ["--quiet", "--flush", "--return", "--command", line, "/dev/null"], {
       env: { ...user.env, TERM: "xterm", SHELL: "/bin/sh" },
     });
+    if (command.startsWith("attach")) {
+      // Its prompt was shown to nobody.
+      await shows(shell, /try pressing enter/);
+      shell.type("\n");
+    }
     await shows(shell, /# /);
     return shell;
   }
@@ -81,6 +91,75 @@ describe.skipIf(opened instanceof NotHere)(`sessions in pods${reason}`, () => {
     shell.type("exit 7\n");
     await until("the shell has ended", () => shell.exited);
     expect(shell.printed()).toContain("exit code 7");
+  });
+
+  describe("others join", () => {
+    let watcher: User;
+    let helper: User;
+
+    const policy = { name: "j", kinds: ["k8s"], roles: ["role-of-ada"] };
+    const mayHelp = { allow: { join_sessions: [{ ...policy, modes: ["peer"] }] } };
+
+    beforeAll(async () => {
+      const { cluster } = platform;
+      await Promise.all([
+        putRole(cluster, "watcher", { allow: { join_sessions: [{ ...policy, modes: ["observer"] }] } }),
+        putRole(cluster, "helper", mayHelp),
+        putRole(cluster, "host-helper", { allow: { join_sessions: [{ ...policy, kinds: ["ssh"], modes: ["*"] }] } }),
+      ]);
+      [watcher, helper] = await Promise.all([cluster.user("bob", { roles: "watcher,host-helper" }), cluster.user("carol", { roles: "helper" })]);
+    });
+
+    const told = (session: HeldSession, words: string): Promise<boolean> => until(`it gets: ${words}`, () => session.told().includes(words));
+
+    const withoutRole = { why: "your roles do not let you take part as peer any more", takeAway: () => putRole(platform.cluster, "helper", {}) };
+    const locked = { why: "not today", takeAway: () => platform.cluster.admin("lock", "--user=carol", "--message=not today") };
+
+    test.each([
+      { version: "1.20", pod: "shell", command: "exec -it shell -- sh", bye: "exit\n", ...withoutRole },
+      { version: "1.36", pod: "console", command: "attach -it console", bye: "\u0004", ...locked },
+    ] as const)("kubectl $version $command", async ({ version, pod, command, bye, why, takeAway }) => {
+      await putRole(platform.cluster, "helper", mayHelp);
+      await using shell = await openShell(version, command);
+      shell.type("while [ \"$(stty size)\" != '40 100' ]; do sleep 0.1; done; echo be''gun\n");
+      await shows(shell, /begun/);
+      const listed = await until("it is listed", async () => (await listSessions(watcher)).find((one) => one.pod?.name === pod));
+      const place = { cluster: platform.kube, namespace, name: pod, container: "main" };
+      expect(listed).toMatchObject({ kind: "kube", user: "ada", login: "", server_name: "kube-1", pod: place, modes: ["observer"] });
+      const { sid } = listed;
+      expect((await platform.cluster.tctl(["sessions", "ls"])).stdout).toMatch(
+        new RegExp(`${sid} +kube +${platform.kube}/${namespace}/${pod} +ada `),
+      );
+      await using watching = holdSession(watcher, ["kube", "join", sid]);
+      await watching.until("begun");
+      await told(watching, `you joined the session of ada, ${platform.kube}/${namespace}/${pod}, as observer; its terminal has 100x40 characters`);
+      await shows(shell, /platform: user bob joined as observer/);
+      await using helping = holdSession(helper, ["join", "--mode=peer", sid]);
+      await told(watching, "user carol joined as peer");
+      watching.type("echo from-b''ob\n");
+      helping.type("echo from-ca''rol\n");
+      await Promise.all([shows(shell, /from-carol/), watching.until("from-carol"), helping.until("from-carol")]);
+      expect(shell.printed()).not.toMatch(/from-b'*ob/);
+      // Each is judged by its own user's roles and locks, and the session goes on.
+      await takeAway();
+      expect(await helping.ended).not.toBe(0);
+      expect(helping.told()).toContain(why);
+      await shows(shell, /platform: user carol left/);
+      shell.type(bye);
+      await until("the shell has ended", () => shell.exited);
+      expect(await watching.ended).toBe(0);
+      expect(watching.told()).toContain("the session of ada has ended");
+      const where = { sid, owner: "ada", kubernetes_cluster: platform.kube, kubernetes_pod_name: pod, kubernetes_container_name: "main" };
+      await audited(platform.cluster, "session.join", { ...where, user: "bob", mode: "observer", code: "T2001I" });
+      await audited(platform.cluster, "session.leave", { ...where, user: "carol", mode: "peer", code: "T2003I" });
+      await audited(platform.cluster, "session.end", { sid, participants: ["ada", "bob", "carol"] });
+      await until("it is listed no more", async () => !(await listSessions(watcher)).some((one) => one.sid === sid));
+      const played = await until("it is played", async () => {
+        const { stdout } = await user.user.tsh(["play", sid]);
+        return stdout.includes("user carol left") ? stdout : undefined;
+      });
+      expect(shell.printed()).toContain(played);
+    });
   });
 
   test("a forwarded connection ends with its pod", async () => {

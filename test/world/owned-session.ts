@@ -7,6 +7,7 @@ export interface ListedSession {
   readonly sid: string;
   readonly user: string;
   readonly server_name: string;
+  readonly pod?: { readonly cluster: string; readonly namespace: string; readonly name: string };
   readonly participants: readonly { readonly user: string; readonly mode: string }[];
   readonly modes: readonly string[];
 }

@@ -36,7 +36,7 @@ export function Sessions() {
         columns={columnsOf(show, steady.gone)}
         keyOf={keyOf}
         filters={<FreshRows of={steady} noun="session" />}
-        textOf={({ sid, user, login, server_name: host }) => `${sid} ${user} ${login}@${host}`}
+        textOf={(session) => `${session.sid} ${session.user} ${placeOf(session)}`}
         order={{ id: "started", down: true }}
         empty={
           <Empty title="No session is running">
@@ -51,17 +51,22 @@ export function Sessions() {
   );
 }
 
+/** `root@web-1`, or in a pod `prod/shop/web-0`. */
+function placeOf({ login, server_name: host, pod }: ListedSession): string {
+  return pod === undefined ? `${login}@${host}` : `${pod.cluster}/${pod.namespace}/${pod.name}`;
+}
+
 function columnsOf(show: (session: ListedSession) => void, gone: ReadonlySet<string>): readonly Column<ListedSession>[] {
   return [
     {
       id: "where",
       title: "Where",
-      by: ({ server_name: host }) => host,
+      by: (session) => (session.pod === undefined ? session.server_name : placeOf(session)),
       share: 3,
       cell: (session) => (
         <>
           <button type="button" class="link" onClick={() => show(session)}>
-            {session.login}@{session.server_name}
+            {placeOf(session)}
           </button>
           {gone.has(session.sid) && <span class="quiet"> has ended</span>}
         </>
@@ -86,10 +91,10 @@ interface SessionDialogFacts {
 }
 
 function SessionDialog({ session, isOver, close }: SessionDialogFacts) {
-  const { sid, user, login, server_name: host, started, participants } = session;
+  const { sid, user, started, participants } = session;
   const mayPlay = can("session", "read") || person.value?.user === user;
   return (
-    <Dialog title={`${login}@${host}`} close={close}>
+    <Dialog title={placeOf(session)} close={close}>
       <Facts
         of={[
           ["User", user],

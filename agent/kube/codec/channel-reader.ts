@@ -18,6 +18,7 @@ export interface ChannelPiece {
 /** Reads the channels in one direction of a WebSocket, in any pieces; only what base64 needs is held. */
 export class ChannelReader {
   readonly #socket: WebSocketReader;
+  #isClosed = false;
   readonly #isBase64: boolean;
   #channel: number | undefined;
   /** Characters of a group of four that is not complete. */
@@ -32,9 +33,15 @@ export class ChannelReader {
     return this.#socket.isBetween;
   }
 
+  /** Whether this side has said that nothing more comes from it. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   /** Reports what the bytes hold. Throws `invalid`. */
   take(chunk: Buffer, on: (piece: ChannelPiece) => void): void {
     this.#socket.take(chunk, ({ bytes, isFirst, isLast, opcode }) => {
+      if (opcode === opcodes.close) this.#isClosed = true;
       if (opcode !== opcodes.text && opcode !== opcodes.binary) return;
       if (isFirst) this.#channel = undefined;
       const rest = this.#channel === undefined ? this.#open(bytes) : bytes;

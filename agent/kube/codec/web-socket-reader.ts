@@ -130,6 +130,14 @@ function unmasked(bytes: Buffer, { mask, done }: OpenFrame): Buffer {
   return plain;
 }
 
+/** A whole message of a client. `mask`: four bytes that nobody can foretell. Pure. */
+export function encodeClientMessage(opcode: number, payload: Buffer, mask: Buffer): Buffer {
+  const message = encodeServerMessage(opcode, payload);
+  const head = Buffer.from(message.subarray(0, message.length - payload.length));
+  head[1] = (head[1] ?? 0) | 0x80;
+  return Buffer.concat([head, mask, payload.map((byte, at) => byte ^ (mask[at & 3] ?? 0))]);
+}
+
 /** A whole message of a server. Pure. */
 export function encodeServerMessage(opcode: number, payload: Buffer): Buffer {
   const { length } = payload;

@@ -233,7 +233,14 @@ test.each([
 test("what takes too long ends with objects left, which the client reads", async () => {
   const { cluster, deps } = await world.service({ access });
   const session: KubeSession = {
-    ...{ cluster, deps, names: { cluster: "inside", kubeCluster: "prod" }, user: { name: "alice" }, sid: "s", clientAddress: "192.0.2.7:4000" },
+    ...{
+      cluster,
+      deps,
+      names: { cluster: "inside", kubeCluster: "prod" },
+      user: { name: "alice", roles: [] },
+      sid: "s",
+      clientAddress: "192.0.2.7:4000",
+    },
     ...{
       recordingMode: "off",
       strictRecording: () => false,

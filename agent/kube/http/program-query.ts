@@ -4,6 +4,8 @@ export interface ProgramQuery {
   /** The program and its arguments, as one line; empty for one that runs already. */
   readonly command: string;
   readonly isTerminal: boolean;
+  /** It reads standard input. */
+  readonly hasInput: boolean;
   /** Ports of a forwarding over a WebSocket's channels. */
   readonly ports: readonly number[];
 }
@@ -17,6 +19,7 @@ export function programQuery(target: string): ProgramQuery {
     container: query.get("container") ?? "",
     command: query.getAll("command").map(shown).join(" "),
     isTerminal: isTrue(query.get("tty")),
+    hasInput: isTrue(query.get("stdin")),
     ports: ports.filter((port) => Number.isInteger(port) && port > 0 && port < 65_536).slice(0, 64),
   };
 }

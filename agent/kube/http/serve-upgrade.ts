@@ -95,7 +95,10 @@ async function serveWanted(wanted: Wanted, life: UpgradeLife): Promise<void> {
     reason = await passUpgrade(wanted, life, async (chosen) => {
       running ??= await begin();
       const events = await running.run();
-      return wanted.protocol === "spdy" ? new SpdyProgramTap(events) : new ChannelProgramTap(chosen, events);
+      const { hasInput } = program.query;
+      const tap = wanted.protocol === "spdy" ? new SpdyProgramTap(events, hasInput) : new ChannelProgramTap(chosen, events, hasInput);
+      running.share(tap.inserts);
+      return tap;
     });
   } catch (thrown) {
     reason = toPlatformError(over.signal.aborted ? over.signal.reason : thrown);

@@ -5,12 +5,16 @@ import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/recor
 import { type TerminalWriter, terminalRecording } from "../../../core/recording-spool/terminal-writer.ts";
 import { recordedAt } from "../../../core/resources/recording.ts";
 import { recordOrLog } from "../../service/record-or-log.ts";
+import type { SharedFacts, SharedTerminal } from "../../session-join/shared-terminal.ts";
+import type { TerminalSize } from "../../session-join/terminal-size.ts";
 import type { Judged, StreamTarget } from "../http/judged.ts";
 import type { ProgramQuery } from "../http/program-query.ts";
 import { namesOf } from "../http/request-note.ts";
 import type { KubeSession } from "../kube-session.ts";
+import type { ProgramInserts } from "../streams/insertion.ts";
 import type { ProgramEvents, ProgramExit } from "../streams/stream-tap.ts";
 import { type PodFacts, podFacts } from "./pod-facts.ts";
+import { shareProgram, stopSharing } from "./share-program.ts";
 
 /** Of a terminal, before the client states it. */
 const usualSize = { columns: 80, rows: 24 };
@@ -37,6 +41,8 @@ export class ProgramSession {
   readonly #started: Date;
   readonly #events: ProgramEvents;
   #recording: OpenRecording<TerminalWriter> | undefined;
+  #shared: SharedTerminal | undefined;
+  #size: TerminalSize = usualSize;
   #stopWatch: () => void = () => {};
   #exit: ProgramExit | undefined;
   #hasRun = false;
@@ -62,7 +68,10 @@ export class ProgramSession {
     this.#facts = sessionFields(program, session, pod);
     this.#started = this.#now();
     this.#events = {
-      onOutput: (bytes) => (program.query.isTerminal ? this.#recording?.writer.show(bytes) : undefined),
+      onOutput: (bytes) => {
+        this.#shared?.show(bytes);
+        return program.query.isTerminal ? this.#recording?.writer.show(bytes) : undefined;
+      },
       onResize: (size) => this.#resize(size),
       onExit: (exit) => {
         this.#exit = exit;
@@ -78,13 +87,24 @@ export class ProgramSession {
     return this.#events;
   }
 
+  /** Lets other users join its terminal, if it has one, from now until the end. */
+  share(inserts: ProgramInserts): void {
+    const { live } = this.#session.deps;
+    const size = (): TerminalSize => this.#size;
+    const record = (bytes: Buffer): void => void this.#recording?.writer.show(bytes);
+    if (this.#program.query.isTerminal) this.#shared = shareProgram({ facts: this.#sharedFacts(), inserts, size, record, live });
+  }
+
   /** Never throws. */
   async close({ received, transmitted, reason }: ProgramEnd): Promise<void> {
     const { deps } = this.#session;
+    if (this.#shared !== undefined) stopSharing(this.#shared, deps.live);
     await this.#closeRecording();
     const why = reason?.message ?? this.#exit?.error;
     const exit = this.#exit?.code === undefined ? {} : { exit_code: this.#exit.code };
-    const end = { session_start: this.#started.toISOString(), ...exit, ...(why !== undefined && { reason: why.slice(0, 2_000) }) };
+    const everyone = this.#shared?.everyone;
+    const participants = everyone === undefined ? {} : { participants: [...everyone] };
+    const end = { ...participants, session_start: this.#started.toISOString(), ...exit, ...(why !== undefined && { reason: why.slice(0, 2_000) }) };
     const isCut = this.#hasRun && reason !== undefined;
     await Promise.all([
       ...(isCut ? [recordOrLog(deps, { event: "client.disconnect", ...this.#facts, reason: reason.message.slice(0, 2_000) })] : []),
@@ -95,7 +115,8 @@ export class ProgramSession {
     ]);
   }
 
-  #resize(size: { readonly columns: number; readonly rows: number }): void {
+  #resize(size: TerminalSize): void {
+    this.#size = size;
     this.#recording?.writer.resize(size.columns, size.rows);
     void recordOrLog(this.#session.deps, { event: "resize", ...this.#facts, size: `${size.columns}:${size.rows}` });
   }
@@ -133,6 +154,13 @@ export class ProgramSession {
     const recording = this.#recording;
     this.#recording = undefined;
     await recording?.end();
+  }
+
+  #sharedFacts(): SharedFacts {
+    const { server_id, server_name, user, login, kubernetes_cluster: cluster, kubernetes_container_name: container = "" } = this.#facts;
+    const pod = { cluster, namespace: this.#facts.kubernetes_pod_namespace, name: this.#facts.kubernetes_pod_name, container };
+    const { sid, user: owner } = this.#session;
+    return { sid, kind: "kube", server_id, server_name, user, roles: owner.roles, login, pod, started: this.#started.toISOString() };
   }
 
   #recorded() {

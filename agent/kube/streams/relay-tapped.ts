@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { Insertion } from "./insertion.ts";
 import type { StreamTap } from "./stream-tap.ts";
 
 /** Time that the other end has, after one has ended, to send and take the rest, ms. */
@@ -37,12 +38,14 @@ export async function relayTapped({ client, upstream, tap, signal, onBytes }: Ta
     to: upstream,
     read: (chunk: Buffer) => tap.fromClient(chunk),
     onBytes: (bytes: number) => onBytes("client", bytes),
+    insertion: tap.inserts?.typed,
   };
   const fromServer = {
     from: upstream,
     to: client,
     read: (chunk: Buffer) => tap.fromServer(chunk),
     onBytes: (bytes: number) => onBytes("upstream", bytes),
+    insertion: tap.inserts?.shown,
   };
   // A client that has left ends it at once; what the server has sent before its end is still on the way to the client.
   const stops = [
@@ -66,6 +69,7 @@ interface Direction {
   readonly to: Duplex;
   readonly read: (chunk: Buffer) => Promise<void> | undefined;
   readonly onBytes: (bytes: number) => void;
+  readonly insertion: Insertion | undefined;
 }
 
 interface Ends {
@@ -77,7 +81,7 @@ interface Ends {
   readonly cut: (why: unknown) => void;
 }
 
-function copy({ from, to, read, onBytes }: Direction, { ended, closed, broken, cut }: Ends): () => void {
+function copy({ from, to, read, onBytes, insertion }: Direction, { ended, closed, broken, cut }: Ends): () => void {
   let isStopped = false;
   let isReading = false;
   let hasEnded = false;
@@ -86,6 +90,7 @@ function copy({ from, to, read, onBytes }: Direction, { ended, closed, broken, c
     onBytes(chunk.length);
     if (to.write(chunk)) from.resume();
     else from.pause();
+    insertion?.flush();
   };
   const finishEnd = (): void => {
     if (hasEnded && !isReading && !isStopped) {
@@ -126,8 +131,10 @@ function copy({ from, to, read, onBytes }: Direction, { ended, closed, broken, c
   const onClose = (): void => closed(hasEnded);
   from.on("data", onData).on("end", onEnd).on("close", onClose).on("error", broken);
   to.on("drain", onDrain);
+  insertion?.begin({ to, isAhead: () => isReading });
   return () => {
     isStopped = true;
+    insertion?.end();
     from.off("data", onData).off("end", onEnd).off("close", onClose).off("error", broken);
     to.off("drain", onDrain);
     from.on("error", () => {});

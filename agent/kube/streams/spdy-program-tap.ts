@@ -1,5 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { encodeSpdyData, type SpdyEvent, SpdyReader } from "../codec/spdy-reader.ts";
+import { Insertion, type ProgramInserts } from "./insertion.ts";
 import { endedStatus, SizeText, StatusText } from "./program-facts.ts";
 import type { ProgramEvents, StreamTap } from "./stream-tap.ts";
 
@@ -14,10 +15,23 @@ export class SpdyProgramTap implements StreamTap {
   readonly #roles = new Map<number, Role>();
   readonly #sizes = new SizeText();
   readonly #status = new StatusText();
+  /** The program reads what the client types. */
+  #hasInput: boolean;
+  /** The program shows what it writes. */
+  #hasOutput = true;
+  #stdin: number | undefined;
+  /** From the server's reply on. */
+  #stdout: number | undefined;
+  readonly inserts: ProgramInserts = {
+    typed: new Insertion((bytes) => this.#typed(bytes)),
+    shown: new Insertion((bytes) => this.#shown(bytes)),
+  };
   #behind: Promise<void> | undefined;
   #hasEnded = false;
 
-  constructor(events: ProgramEvents) {
+  /** `hasInput`: the request asks for standard input. */
+  constructor(events: ProgramEvents, hasInput: boolean) {
+    this.#hasInput = hasInput;
     this.#events = events;
   }
 
@@ -48,7 +62,9 @@ export class SpdyProgramTap implements StreamTap {
 
   #onClient(event: SpdyEvent): void {
     if (event.kind === "open") this.#open(event.stream, event.headers.get("streamtype") ?? "");
-    else if (event.kind === "data" && this.#roles.get(event.stream) === "resize") {
+    if (isLast(event) && this.#roles.get(event.stream) === "stdin") this.#hasInput = false;
+    if (event.kind === "reset") this.#reset(event.stream);
+    if (event.kind === "data" && this.#roles.get(event.stream) === "resize") {
       const size = this.#sizes.take(event.bytes);
       if (size !== undefined) this.#events.onResize(size);
     }
@@ -59,11 +75,33 @@ export class SpdyProgramTap implements StreamTap {
     const isTwice = role === undefined || this.#roles.has(stream) || [...this.#roles.values()].includes(role);
     if (role === undefined || isTwice) throw new PlatformError("invalid", "the client opened a stream without a role, or with one that is taken");
     this.#roles.set(stream, role);
+    if (role === "stdin") this.#stdin = stream;
+  }
+
+  #reset(stream: number): void {
+    const role = this.#roles.get(stream);
+    if (role === "stdin") this.#hasInput = false;
+    if (role === "stdout") this.#hasOutput = false;
+  }
+
+  #typed(bytes: Buffer): Buffer | "later" | undefined {
+    if (!this.#hasInput) return undefined;
+    return this.#stdin === undefined || !this.#client.isBetween ? "later" : encodeSpdyData(this.#stdin, bytes, false);
+  }
+
+  #shown(bytes: Buffer): Buffer | "later" | undefined {
+    if (!this.#hasOutput) return undefined;
+    return this.#stdout === undefined || !this.#server.isBetween ? "later" : encodeSpdyData(this.#stdout, bytes, false);
   }
 
   #onServer(event: SpdyEvent): void {
-    if (event.kind !== "data") return;
     const role = this.#roles.get(event.stream);
+    if (event.kind === "reset") this.#reset(event.stream);
+    if (role === "stdout") {
+      this.#stdout = event.stream;
+      if (isLast(event)) this.#hasOutput = false;
+    }
+    if (event.kind !== "data") return;
     if (role === "stdout" || role === "stderr") {
       if (event.bytes.length > 0) this.#behind = this.#events.onOutput(event.bytes) ?? this.#behind;
     } else if (role === "error") this.#onError(event.bytes, event.isLast);
@@ -76,4 +114,8 @@ export class SpdyProgramTap implements StreamTap {
     this.#hasEnded = isLast;
     if (bytes.length > 0) this.#events.onExit(this.#status.take(bytes));
   }
+}
+
+function isLast(event: SpdyEvent): boolean {
+  return event.kind !== "reset" && event.isLast;
 }

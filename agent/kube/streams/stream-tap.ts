@@ -1,3 +1,5 @@
+import type { ProgramInserts } from "./insertion.ts";
+
 /** Reads a copy of what passes on an upgraded connection, one piece after the other. */
 export interface StreamTap {
   /** A piece of one direction, before it goes on. A promise: wait for it first. Throws, or rejects with, PlatformError: the connection has to end. */
@@ -6,6 +8,8 @@ export interface StreamTap {
   /** Bytes that state to the client why the connection ends; undefined where no frame can begin now, or nothing carries a reason. */
   farewell(reason: string): Buffer | undefined;
   close(): void;
+  /** Places between the frames; left out where nothing may be put in. */
+  readonly inserts?: ProgramInserts;
 }
 
 /** What is seen of a program's streams. */

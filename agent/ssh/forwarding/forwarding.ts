@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import type { Channel, Connection } from "ssh2";
 import { couple } from "../../../core/ssh/couple.ts";
+import type { Slots } from "../../ssh-server/user-limits.ts";
 import type { UserConnection } from "../user-connection.ts";
-import type { Slots } from "../user-limits.ts";
 import type { PortReport } from "./port-report.ts";
 import type { TcpSockets } from "./tcp-sockets.ts";
 

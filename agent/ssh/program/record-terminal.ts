@@ -4,9 +4,9 @@ import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/recor
 import { type TerminalWriter, terminalRecording } from "../../../core/recording-spool/terminal-writer.ts";
 import { recordedAt } from "../../../core/resources/recording.ts";
 import { recordOrLog } from "../../service/record-or-log.ts";
+import type { TerminalSize } from "../../session-join/terminal-size.ts";
 import type { SessionChannel, TerminalRecorder } from "../session-channel.ts";
 import { sessionFacts } from "../user-connection.ts";
-import type { TerminalSize } from "./terminal.ts";
 
 /**
  * Records a terminal according to the cluster's mode; undefined when it is not recorded. A failure is audited. In mode node the session continues,

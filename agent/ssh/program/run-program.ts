@@ -4,13 +4,14 @@ import type { ServerChannel } from "ssh2";
 import { shownText } from "../../../core/bytes/shown-text.ts";
 import { ipOf } from "../../../core/transport/host-port.ts";
 import { type Exit, endLogin, type SystemText } from "../../host/spawn.ts";
-import { endShared, shareTerminal } from "../join/share-terminal.ts";
+import { pump } from "../../service/pump.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { fileCopyRefused, isFileCopy, runScp, scpOf } from "./file-copy.ts";
-import { pump, pumpPipes } from "./pump.ts";
+import { pumpPipes } from "./pump-pipes.ts";
 import { recordTerminal } from "./record-terminal.ts";
 import { runRecorded } from "./run-recorded.ts";
 import { sessionEnvironment } from "./session-environment.ts";
+import { endShared, shareTerminal } from "./share-terminal.ts";
 import { programOf, startProgram } from "./start-program.ts";
 import { openTerminal } from "./terminal.ts";
 

@@ -1,11 +1,7 @@
 import { closeSync, writeSync } from "node:fs";
 import { type Readable, Writable } from "node:stream";
 import { ReadStream } from "node:tty";
-
-export interface TerminalSize {
-  readonly columns: number;
-  readonly rows: number;
-}
+import { clampSize, type TerminalSize } from "../../session-join/terminal-size.ts";
 
 /** Our end of a pseudo-terminal. */
 export interface Terminal {
@@ -86,10 +82,4 @@ function tryWrite(write: (chunk: Buffer) => number, chunk: Buffer): number {
     // Any other error means that the program has ended: further input is discarded.
     return (thrown as NodeJS.ErrnoException).code === "EAGAIN" ? 0 : chunk.length;
   }
-}
-
-/** A size of 0 stands for the default; the kernel keeps 16 bits. */
-export function clampSize({ columns, rows }: TerminalSize): TerminalSize {
-  const within = (value: number, usual: number): number => (value >= 1 && value <= 65_535 ? Math.floor(value) : usual);
-  return { columns: within(columns, 80), rows: within(rows, 24) };
 }

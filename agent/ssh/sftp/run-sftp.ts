@@ -9,7 +9,7 @@ import type { Exit } from "../../host/spawn.ts";
 import type { UnixUser } from "../../host/unix-user.ts";
 import type { PamFiles } from "../open-pam.ts";
 import { fileCopyRefused } from "../program/file-copy.ts";
-import { pumpPipes } from "../program/pump.ts";
+import { pumpPipes } from "../program/pump-pipes.ts";
 import { runRecorded } from "../program/run-recorded.ts";
 import { sessionOrder } from "../program/session-order.ts";
 import { type StartedProgram, startProcess } from "../program/start-program.ts";

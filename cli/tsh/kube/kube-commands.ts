@@ -1,6 +1,7 @@
 import type { CommandSpec, OptionSpec } from "../../command.ts";
 import { kubeFilterOptions } from "../../host-filter.ts";
 import { identityOption } from "../../shared-commands.ts";
+import { joinCommand } from "../join-command.ts";
 
 const several: readonly OptionSpec[] = [
   { flags: "--all", text: "all clusters that you may use" },
@@ -14,7 +15,14 @@ export function kubeCommands(proxy: OptionSpec): readonly CommandSpec[] {
     {
       name: "kube",
       summary: "Kubernetes clusters behind agents",
-      commands: [listCommand(proxy), loginCommand(proxy), logoutCommand(proxy), execCommand(proxy), credentialsCommand],
+      commands: [
+        listCommand(proxy),
+        loginCommand(proxy),
+        logoutCommand(proxy),
+        execCommand(proxy),
+        joinCommand("tsh kube join", proxy),
+        credentialsCommand,
+      ],
     },
     kubectlCommand(proxy),
   ];

@@ -1,22 +1,23 @@
 import type { Duplex } from "node:stream";
 import type { Connection, ServerChannel, Session } from "ssh2";
-import type { JoinGrant } from "../../../core/access/authorize.ts";
-import { authorizeJoin, joinRefusal } from "../../../core/access/authorize-join.ts";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type JoinMode, joinLogin, joinModes } from "../../../core/resources/session.ts";
-import { ipOf } from "../../../core/transport/host-port.ts";
-import type { StreamRequest } from "../../../core/transport/stream-request.ts";
-import type { StreamLife } from "../../service/service.ts";
-import { certifiedUser } from "../admit.ts";
-import { holdClient } from "../hold-client.ts";
-import { type Admission, serveUser } from "../serve-user.ts";
-import type { SshDeps } from "../user-connection.ts";
+import type { JoinGrant } from "../../core/access/authorize.ts";
+import { authorizeJoin, joinableModes, joinRefusal } from "../../core/access/authorize-join.ts";
+import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import { type JoinMode, joinLogin, joinModes } from "../../core/resources/session.ts";
+import { ipOf } from "../../core/transport/host-port.ts";
+import type { StreamRequest } from "../../core/transport/stream-request.ts";
+import { type Access, requireReadableRoles } from "../access/access-source.ts";
+import type { StreamLife } from "../service/service.ts";
+import { certifiedUser } from "../ssh-server/certified-user.ts";
+import type { ClientDeps } from "../ssh-server/client-deps.ts";
+import { holdClient } from "../ssh-server/hold-client.ts";
+import { type Admission, serveUser } from "../ssh-server/serve-user.ts";
 import type { Seat } from "./seat.ts";
 import { findTerminal } from "./shared-terminal.ts";
 import { type JoinConnection, joinFacts, takePart } from "./take-part.ts";
 
 /** Serves one `join` stream: a user who joins a running session. Throws only before the reply. */
-export async function serveJoin(stream: Duplex, request: StreamRequest<"join">, deps: SshDeps, life: StreamLife): Promise<void> {
+export async function serveJoin(stream: Duplex, request: StreamRequest<"join">, deps: ClientDeps, life: StreamLife): Promise<void> {
   const mode = joinModes.find((one) => one === request.parameters.mode);
   if (mode === undefined) throw new PlatformError("invalid", "unknown join mode; use observer or peer");
   const access = await deps.access.at(request.accessRevision);
@@ -33,14 +34,14 @@ export async function serveJoin(stream: Duplex, request: StreamRequest<"join">, 
 }
 
 /** Admission of a user who joins a running session. It involves no login of the host. */
-function admitJoin(request: StreamRequest<"join">, mode: JoinMode, deps: SshDeps): Admission<JoinGrant, object> {
+function admitJoin(request: StreamRequest<"join">, mode: JoinMode, deps: ClientDeps): Admission<JoinGrant, object> {
   const clientIp = ipOf(request.clientAddress);
   return {
     judge: ({ username, certificate }, access) => {
       if (username !== joinLogin) throw new PlatformError("denied", `access denied: to join a session, log in as "${joinLogin}"`);
-      const { hostId, cluster } = deps.credentials();
+      const { cluster } = deps.credentials();
       const now = (deps.now ?? (() => new Date()))();
-      const identity = certifiedUser({ certificate, clientIp, access, node: { id: hostId, ...deps.node }, cluster, now });
+      const identity = certifiedUser({ certificate, clientIp, access, hostname: deps.node.name, cluster, now });
       const { roles, locks } = access;
       const session = findTerminal(deps.live, request.target)?.facts;
       return authorizeJoin({ identity, roles, locks, clientIp, now, sid: request.target, mode, session });
@@ -71,6 +72,11 @@ async function serveJoined(connection: Connection, facts: JoinConnection, abort:
     onCut: ({ message, hint }) => seat?.cut(hint === undefined ? message : `${message} (${hint})`),
     onClose: () => current?.abort(),
   });
+  const over = new AbortController();
+  facts.deps.access.follow((access) => {
+    const refusal = refusedBy(access, facts);
+    if (refusal !== undefined) client.cut(refusal);
+  }, over.signal);
   const join = (stream: ServerChannel, gone: AbortSignal): void => {
     hasJoined = true;
     const onSeat = (taken: Seat): void => {
@@ -92,7 +98,21 @@ async function serveJoined(connection: Connection, facts: JoinConnection, abort:
     onRequests(accept(), (stream) => join(stream, gone.signal), closed);
   });
   await client.ended;
+  over.abort();
   clearTimeout(linger);
+}
+
+/** Why the roles of now do not let this user take part; undefined if they do. */
+function refusedBy(access: Access, { grant, deps }: JoinConnection): PlatformError | undefined {
+  const { identity, ask } = grant;
+  const { node, session } = ask;
+  try {
+    requireReadableRoles(identity, access, deps.node.name);
+  } catch (thrown) {
+    return toPlatformError(thrown);
+  }
+  if (joinableModes(identity, access.roles, { server_id: node.id, server_name: node.name, ...session }).includes(session.mode)) return undefined;
+  return new PlatformError("denied", `access denied: your roles do not let you take part as ${session.mode} any more`);
 }
 
 /** A terminal may be requested, without effect: the size is the owner's. ssh2 refuses requests that are not listed here. */

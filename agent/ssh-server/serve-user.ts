@@ -16,7 +16,7 @@ import { type ConnectionLease, HeldLeases } from "../service/connection-limits.t
 import { strictMs } from "../service/hold-to-rules.ts";
 import { recordRefusal } from "../service/record-or-log.ts";
 import type { StreamLife } from "../service/service.ts";
-import type { SshDeps } from "./user-connection.ts";
+import type { ClientDeps } from "./client-deps.ts";
 
 /** A grant for sessions: for one's own, or to join one. */
 export type SessionGrant = Grant & { readonly rules: SessionRules };
@@ -25,7 +25,7 @@ export type SessionGrant = Grant & { readonly rules: SessionRules };
 export interface UserStream<Allowed extends SessionGrant, Prepared> {
   readonly stream: Duplex;
   readonly request: StreamRequest<"ssh" | "join">;
-  readonly deps: SshDeps;
+  readonly deps: ClientDeps;
   /** As of the revision by which control decided. */
   readonly access: Access;
   readonly life: StreamLife;
@@ -73,7 +73,7 @@ export async function serveUser<Allowed extends SessionGrant, Prepared>(facts: U
 }
 
 interface LoginFacts {
-  readonly deps: SshDeps;
+  readonly deps: ClientDeps;
   /** As of the revision by which control decided. */
   readonly access: Access;
   readonly clientAddress: string;

@@ -1,6 +1,4 @@
 import type { Readable, Writable } from "node:stream";
-import type { ServerChannel } from "ssh2";
-import type { StartedProgram } from "./start-program.ts";
 
 /**
  * Copies until the source ends, breaks or closes, at the pace of the destination; then resolves. Neither side is ended.
@@ -28,13 +26,4 @@ export function pump(source: Readable, destination: Writable, gone: AbortSignal)
     gone.addEventListener("abort", onDrain, { once: true });
     if (source.destroyed || source.readableEnded) finish();
   });
-}
-
-/** Connects a channel with the pipes of a program, if it has any; resolves when all of the program's output has been sent. */
-export async function pumpPipes(stream: ServerChannel, pipes: StartedProgram["pipes"], gone: AbortSignal): Promise<void> {
-  if (pipes === undefined) return;
-  // A program that closes its standard input early is not an error.
-  pipes.stdin.on("error", () => stream.resume());
-  void pump(stream, pipes.stdin, gone).then(() => pipes.stdin.end());
-  await Promise.all([pump(pipes.stdout, stream, gone), pump(pipes.stderr, stream.stderr, gone)]);
 }

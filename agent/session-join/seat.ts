@@ -1,10 +1,9 @@
 import type { ServerChannel } from "ssh2";
-import type { JoinMode } from "../../../core/resources/session.ts";
+import type { JoinMode } from "../../core/resources/session.ts";
+import { mostNotices, noticeOf } from "./notice.ts";
 
 /** Maximum unread output of a participant, bytes: a slower one is disconnected, and nobody waits for it. */
 const mostBehind = 1024 * 1024;
-/** Maximum notices queued for a slow reader, bytes; more are dropped. */
-const mostNotices = 16 * 1024;
 
 export interface SeatFacts {
   readonly user: string;
@@ -38,7 +37,7 @@ export class Seat {
 
   tell(text: string): void {
     const { stderr } = this.#stream;
-    if (this.#isOpen && stderr.writableLength < mostNotices) stderr.write(`\r\nplatform: ${text}\r\n`);
+    if (this.#isOpen && stderr.writableLength < mostNotices) stderr.write(noticeOf(text));
   }
 
   /** The session is over. */

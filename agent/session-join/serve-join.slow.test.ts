@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
 import type { ClientChannel } from "ssh2";
 import { describe, expect, test } from "vitest";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type Role, type RoleOptions, roleSchema } from "../../../core/resources/role.ts";
-import { joinLogin, maxParticipants } from "../../../core/resources/session.ts";
-import type { SshConnection } from "../../../core/ssh/ssh-client.ts";
-import { openUserSession, ownLogin, type UserSession } from "../../../test/inside/ssh-session.ts";
-import { until } from "../../../test/world/until.ts";
-import { LiveSessions } from "../../service/live-sessions.ts";
-import type { SshDeps } from "../user-connection.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { type Role, type RoleOptions, roleSchema } from "../../core/resources/role.ts";
+import { joinLogin, maxParticipants } from "../../core/resources/session.ts";
+import type { SshConnection } from "../../core/ssh/ssh-client.ts";
+import { openUserSession, ownLogin, type UserSession } from "../../test/inside/ssh-session.ts";
+import { until } from "../../test/world/until.ts";
+import { LiveSessions } from "../service/live-sessions.ts";
+import type { ClientDeps } from "../ssh-server/client-deps.ts";
 import { findTerminal } from "./shared-terminal.ts";
 
 interface Shown {
@@ -63,7 +63,7 @@ interface JoinAsk {
   readonly mode?: string;
   readonly login?: string;
   readonly roles?: readonly Role[];
-  readonly lease?: SshDeps["lease"];
+  readonly lease?: ClientDeps["lease"];
 }
 
 function joined({ live, sid, user = "bob", mode = "observer", login = joinLogin, roles = [joiner(["*"])], ...more }: JoinAsk): Promise<UserSession> {
@@ -116,7 +116,7 @@ describe("a connection to join a session", () => {
     const roles = [joiner(["*"], { max_connections: 1 })];
     const asked: unknown[] = [];
     const released: string[] = [];
-    const lease: SshDeps["lease"] = async (ask) => {
+    const lease: ClientDeps["lease"] = async (ask) => {
       asked.push(ask);
       return { onLost: () => {}, release: async () => void released.push(ask.user) };
     };
@@ -126,7 +126,7 @@ describe("a connection to join a session", () => {
     await join.served;
     await join[Symbol.asyncDispose]();
     expect(released).toEqual(["bob"]);
-    const full: SshDeps["lease"] = () => Promise.reject(new PlatformError("limit", "access denied: bob has 1 connection (max_connections)"));
+    const full: ClientDeps["lease"] = () => Promise.reject(new PlatformError("limit", "access denied: bob has 1 connection (max_connections)"));
     await expect(joined({ live, sid, roles, lease: full })).rejects.toMatchObject({
       code: "limit",
       events: [{ event: "session.rejected", user: "bob", sid, maximum: 1 }],

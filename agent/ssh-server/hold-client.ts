@@ -1,4 +1,5 @@
 import type { Connection } from "ssh2";
+import type { AuditFacts } from "../../core/audit/audit-events.ts";
 import type { PlatformError } from "../../core/errors/platform-error.ts";
 import { limitWindows } from "../../core/ssh/limit-windows.ts";
 import { guardRefusals } from "../../core/ssh/refusals.ts";
@@ -6,17 +7,20 @@ import { watchTraffic } from "../../core/ssh/watch-traffic.ts";
 import type { ConnectionLease } from "../service/connection-limits.ts";
 import { holdToRules } from "../service/hold-to-rules.ts";
 import { recordOrLog } from "../service/record-or-log.ts";
+import type { ClientDeps } from "./client-deps.ts";
 import type { SessionGrant } from "./serve-user.ts";
-import type { SshDeps, sessionFacts } from "./user-connection.ts";
 import type { Slots } from "./user-limits.ts";
+
+/** Fields of every event of a connection. */
+type ClientFields = Omit<Extract<AuditFacts, { readonly event: "client.disconnect" }>, "event" | "reason">;
 
 export interface ClientFacts {
   readonly connection: Connection;
   readonly grant: SessionGrant;
   readonly lease?: ConnectionLease | undefined;
-  readonly deps: SshDeps;
+  readonly deps: ClientDeps;
   /** Fields of the event when this host ends the connection. */
-  readonly who: ReturnType<typeof sessionFacts>;
+  readonly who: ClientFields;
   /** Whether a channel, by the peer's number, is a terminal: it is idle without input. */
   readonly isTerminal: (channel: number) => boolean;
   /** Shows the user in each session why this host ends the connection. */
@@ -29,6 +33,8 @@ export interface ClientFacts {
 export interface HeldClient {
   /** Adds work that the end of the connection waits for. */
   readonly track: (work: Promise<void>) => void;
+  /** Ends the connection, at most once, for this reason. */
+  readonly cut: (why: PlatformError) => void;
   /** Connections that it may forward. */
   readonly forwards: Slots;
   /** Resolves when the connection is closed and all tracked work has ended. */
@@ -72,7 +78,7 @@ export function holdClient(client: ClientFacts): HeldClient {
     limits.end();
     void Promise.allSettled(running).then(() => resolve());
   });
-  return { track, forwards: limits.forwards, ended };
+  return { track, cut, forwards: limits.forwards, ended };
 }
 
 /** A terminal is idle without input, any other channel when no bytes pass in either direction. `isTerminal` takes the peer's channel number. */

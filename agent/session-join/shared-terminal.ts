@@ -1,10 +1,10 @@
 import type { Writable } from "node:stream";
-import type { JoinTarget } from "../../../core/access/authorize-join.ts";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { maxParticipants, type Participant } from "../../../core/resources/session.ts";
-import type { LiveSession, LiveSessions } from "../../service/live-sessions.ts";
-import { clampSize, type TerminalSize } from "../program/terminal.ts";
+import type { JoinTarget } from "../../core/access/authorize-join.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { maxParticipants, type Participant, sessionPlace } from "../../core/resources/session.ts";
+import type { LiveSession, LiveSessions } from "../service/live-sessions.ts";
 import type { Seat } from "./seat.ts";
+import { clampSize, type TerminalSize } from "./terminal-size.ts";
 
 /** The session whose terminal it is. */
 export interface SharedFacts extends JoinTarget {
@@ -51,7 +51,7 @@ export class SharedTerminal implements LiveSession {
 
   describe(): ReturnType<LiveSession["describe"]> {
     const { facts, participants } = this;
-    return { kind: "ssh", ...facts, roles: [...facts.roles], participants };
+    return { ...facts, roles: [...facts.roles], participants };
   }
 
   get size(): TerminalSize {
@@ -83,7 +83,7 @@ export class SharedTerminal implements LiveSession {
   /** Sends it the recent output, then all new output, until `left` is called. Throws as `requireRoom` does. */
   take(seat: Seat, left: () => void): void {
     this.requireRoom();
-    const { user, login, server_name: host } = this.facts;
+    const { facts } = this;
     const { columns, rows } = this.size;
     this.#announce(`user ${seat.user} joined as ${seat.mode}`);
     this.#seats.add(seat);
@@ -92,7 +92,7 @@ export class SharedTerminal implements LiveSession {
       this.#left(seat);
       left();
     };
-    seat.tell(`you joined the session of ${user}, ${login}@${host}, as ${seat.mode}; its terminal has ${columns}x${rows} characters`);
+    seat.tell(`you joined the session of ${facts.user}, ${sessionPlace(facts)}, as ${seat.mode}; its terminal has ${columns}x${rows} characters`);
     seat.show(this.#past.bytes());
     this.#options.changed();
   }

@@ -1,9 +1,7 @@
-import type { Terminal } from "../program/terminal.ts";
+import { mostNotices, noticeOf } from "../../session-join/notice.ts";
+import { SharedTerminal } from "../../session-join/shared-terminal.ts";
 import type { SessionChannel } from "../session-channel.ts";
-import { SharedTerminal } from "./shared-terminal.ts";
-
-/** Maximum notices queued for an owner who does not read, bytes; more are dropped. */
-const mostNotices = 16 * 1024;
+import type { Terminal } from "./terminal.ts";
 
 /** Lets other users join a session with a terminal, until its `end`. */
 export function shareTerminal(channel: SessionChannel, terminal: Terminal): SharedTerminal {
@@ -12,6 +10,7 @@ export function shareTerminal(channel: SessionChannel, terminal: Terminal): Shar
   const shared = new SharedTerminal({
     facts: {
       sid,
+      kind: "ssh",
       server_id: grant.ask.node.id,
       server_name: deps.node.name,
       user: grant.identity.name,
@@ -22,10 +21,10 @@ export function shareTerminal(channel: SessionChannel, terminal: Terminal): Shar
     input: terminal.input,
     size: () => channel.wanted?.size ?? { columns: 0, rows: 0 },
     tellOwner: (text) => {
-      const line = `\r\nplatform: ${text}\r\n`;
+      const notice = noticeOf(text);
       // The recording has exactly what the owner sees.
-      void channel.recorder?.show(Buffer.from(line));
-      if (stream !== undefined && stream.stderr.writableLength < mostNotices) stream.stderr.write(line);
+      void channel.recorder?.show(notice);
+      if (stream !== undefined && stream.stderr.writableLength < mostNotices) stream.stderr.write(notice);
     },
     changed: () => deps.live.onNews(),
   });

@@ -1,13 +1,13 @@
 import type { ServerChannel } from "ssh2";
-import type { JoinGrant } from "../../../core/access/authorize.ts";
-import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import type { JoinMode } from "../../../core/resources/session.ts";
-import { holdLittle } from "../../../core/ssh/couple.ts";
-import type { StreamRequest } from "../../../core/transport/stream-request.ts";
-import { recordOrLog } from "../../service/record-or-log.ts";
-import { pump } from "../program/pump.ts";
-import type { Admitted } from "../serve-user.ts";
-import type { SshDeps } from "../user-connection.ts";
+import type { JoinGrant } from "../../core/access/authorize.ts";
+import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import type { JoinMode, SessionPod } from "../../core/resources/session.ts";
+import { holdLittle } from "../../core/ssh/couple.ts";
+import type { StreamRequest } from "../../core/transport/stream-request.ts";
+import { pump } from "../service/pump.ts";
+import { recordOrLog } from "../service/record-or-log.ts";
+import type { ClientDeps } from "../ssh-server/client-deps.ts";
+import type { Admitted } from "../ssh-server/serve-user.ts";
 import { Seat } from "./seat.ts";
 import { findTerminal, type SharedTerminal } from "./shared-terminal.ts";
 
@@ -15,7 +15,7 @@ import { findTerminal, type SharedTerminal } from "./shared-terminal.ts";
 export interface JoinConnection extends Admitted<JoinGrant, object> {
   readonly mode: JoinMode;
   readonly request: StreamRequest<"join">;
-  readonly deps: SshDeps;
+  readonly deps: ClientDeps;
 }
 
 /** Fields of every audit event of a join: the user who joined, and the session's owner. */
@@ -29,7 +29,18 @@ export function joinFacts({ grant, mode, request, deps }: JoinConnection) {
     sid: request.target,
     owner: session.user,
     mode,
+    ...(session.pod && podFields(session.pod)),
     ...(request.clientAddress !== "" && { "addr.remote": request.clientAddress }),
+  };
+}
+
+/** Fields of audit events of a session in a pod. */
+function podFields({ cluster, namespace, name, container }: SessionPod) {
+  return {
+    kubernetes_cluster: cluster,
+    kubernetes_pod_namespace: namespace,
+    kubernetes_pod_name: name,
+    ...(container !== "" && { kubernetes_container_name: container }),
   };
 }
 
