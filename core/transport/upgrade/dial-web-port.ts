@@ -6,7 +6,7 @@ import { chooseProxy } from "../dial/choose-proxy.ts";
 import { type DialOptions, dialRoute } from "../dial/dial.ts";
 import { startTls, type TlsOptions } from "../dial/start-tls.ts";
 import { formatHostPort, type HostPort } from "../host-port.ts";
-import { requestUpgrade } from "./request-upgrade.ts";
+import { upgradeOver } from "./request-upgrade.ts";
 import { maybeEndedBefore, WebPortWays } from "./web-port-ways.ts";
 
 /*
@@ -63,13 +63,18 @@ export async function overWebPort<T>(open: () => Promise<Duplex>, handshake: (st
   }
 }
 
+/** Whether a handshake in this process has shown that something ends TLS in front of this web port. */
+export function isEndedBefore(target: HostPort): boolean {
+  return ways.find(target)?.kind === "upgrade";
+}
+
 type Within = WebPortOptions & { readonly attempt: Attempt };
 
 async function dialWithin(target: HostPort, options: Within): Promise<Duplex> {
   const way = ways.find(target);
   if (way?.kind === "upgrade") {
     try {
-      return remembered(await dialUpgraded(target, options), { target, isUpgraded: true });
+      return remembered(await upgradeOver(await dialDirectly(target, options), { ...options, target }), { target, isUpgraded: true });
     } catch (thrown) {
       ways.forget(target);
       if (way.after !== undefined) throw alsoTried(way.after, toPlatformError(thrown));
@@ -86,15 +91,6 @@ function remembered(stream: Duplex, way: { readonly target: HostPort; readonly i
 
 async function dialDirectly(target: HostPort, { env, attempt, proxyCa, lookup }: Within): Promise<Duplex> {
   return await dialRoute(target, chooseProxy(target, env), { attempt, proxyCa, lookup });
-}
-
-/** TLS as a browser has it, with whatever has a certificate for the address that this machine trusts, and a WebSocket in it. */
-async function dialUpgraded(target: HostPort, options: Within): Promise<Duplex> {
-  const { attempt, balancerCa: ca } = options;
-  const peer = `${formatHostPort(target)} (for a connection upgrade)`;
-  const tls = { alpn: ["http/1.1"], servername: target.host, ca };
-  const outer = await startTls(await dialDirectly(target, options), tls, { attempt, peer, hint: "check the address and its port" });
-  return await requestUpgrade(outer, { target, attempt });
 }
 
 /** The failure of the direct way, with that of the upgrade in its hint: which of the two is the fault, only its reader can know. */

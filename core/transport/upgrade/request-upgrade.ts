@@ -5,17 +5,29 @@ import type { WebSocket } from "ws";
 import { PlatformError } from "../../errors/platform-error.ts";
 import type { Attempt } from "../dial/attempt.ts";
 import { connectionError } from "../dial/connection-error.ts";
+import { startTls } from "../dial/start-tls.ts";
 import { formatHostPort, type HostPort } from "../host-port.ts";
 import { upgradeLimits, upgradePath, upgradeProtocol, websocketStream } from "./websocket-stream.ts";
 
+export interface UpgradeRequest {
+  readonly target: HostPort;
+  readonly attempt: Attempt;
+  /** PEM authorities of what ends TLS; omitted for those that this machine trusts. */
+  readonly balancerCa?: readonly string[] | undefined;
+}
+
 /**
- * Asks the web server at the other end of `outer`, which is destroyed when it fails, for a WebSocket to the proxy's front door. `ws` is loaded with the first
- * request. Throws `unavailable`, and the reason of the attempt.
+ * A connection upgrade over a connection, which is destroyed when it fails: TLS as a browser has it, with whatever has a certificate for the address, and in it a
+ * WebSocket to the proxy's front door. Throws what `startTls` throws.
  */
-export async function requestUpgrade(
-  outer: TLSSocket,
-  { target, attempt }: { readonly target: HostPort; readonly attempt: Attempt },
-): Promise<Duplex> {
+export async function upgradeOver(connection: Duplex, request: UpgradeRequest): Promise<Duplex> {
+  const { target, attempt, balancerCa: ca } = request;
+  const about = { attempt, peer: `${formatHostPort(target)} (for a connection upgrade)`, hint: "check the address and its port" };
+  return await requestUpgrade(await startTls(connection, { alpn: ["http/1.1"], servername: target.host, ca }, about), request);
+}
+
+/** `ws` is loaded with the first request. */
+async function requestUpgrade(outer: TLSSocket, { target, attempt }: UpgradeRequest): Promise<Duplex> {
   const where = formatHostPort(target);
   attempt.waitingFor = `the connection upgrade at ${where}`;
   const { WebSocket: WebSocketClient } = await import("ws");
