@@ -47,9 +47,13 @@ export async function kubeAddress({ env }: Pick<CliIo, "env">, { facts, hostCaPe
 }
 
 function endsTls(address: HostPort): PlatformError {
-  return new PlatformError("unsupported", `kubectl itself does not get through to the proxy: something in front of ${formatHostPort(address)} ends TLS`, {
-    hint: "use `tsh proxy kube <name>`, or `tsh kubectl --kube-cluster=<name>`, which do; or give the proxy an address for kubectl (docs/load-balancers.md)",
-  });
+  return new PlatformError(
+    "unsupported",
+    `kubectl itself does not get through to the proxy: something in front of ${formatHostPort(address)} ends TLS`,
+    {
+      hint: "use `tsh proxy kube <name>`, or `tsh kubectl --kube-cluster=<name>`, which do; or give the proxy an address for kubectl (docs/load-balancers.md)",
+    },
+  );
 }
 
 /** What `/webapi/find` says of Kubernetes; without an address it is at that of the web. Pure. */

@@ -74,7 +74,9 @@ describe("behind something that ends TLS", () => {
     const other = await endTlsBefore(cluster.proxy.addresses.web.port, ["h2", "http/1.1"]);
     const tls = { alpn: [alpn.tunnel], servername: roleServerName("proxy"), ca: cluster.hostCaPem };
     const refused = dialWebPortTls(other, tls, { env: {}, balancerCa: balancer.ca });
-    await expect(refused).rejects.toMatchObject({ hint: expect.stringMatching(/ends TLS there: the certificate of .* is not trusted|ends TLS there: .*authority/) });
+    await expect(refused).rejects.toMatchObject({
+      hint: expect.stringMatching(/ends TLS there: the certificate of .* is not trusted|ends TLS there: .*authority/),
+    });
     expect(other.connections).toBe(0);
     const through = await dialWebPortTls(other, tls, { env: {}, balancerCa: other.ca });
     expect(through.alpnProtocol).toBe(alpn.tunnel);
