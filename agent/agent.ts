@@ -1,3 +1,4 @@
+import { Socket } from "node:net";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,13 +9,13 @@ import type { Log } from "../core/log/log.ts";
 import { giveBack, whenQuiet } from "../core/memory/give-back.ts";
 import { sshCryptoKind } from "../core/ssh/ssh2/hooks.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
-import { dial } from "../core/transport/dial/dial.ts";
-import { formatHostPort, type HostPort } from "../core/transport/host-port.ts";
+import { formatHostPort } from "../core/transport/host-port.ts";
 import type { ListenSockets } from "../core/transport/listen-sockets.ts";
 import { version } from "../core/versions/version.ts";
 import { openAccessSource } from "./access/access-source.ts";
 import { AuthSource } from "./auth-source.ts";
 import { type AgentConfig, joinAddress } from "./config.ts";
+import { dialJoin } from "./dial-join.ts";
 import { followAuthorities } from "./follow-authorities.ts";
 import { followUpdater } from "./follow-updater.ts";
 import { IdentityKeeper } from "./identity-keeper.ts";
@@ -113,7 +114,7 @@ interface Agent {
 async function openAgent(config: AgentConfig, { log, env, prepared, elsewhere = () => 0, sockets }: OpenDeps, signal: AbortSignal): Promise<Agent> {
   const folder = join(config.dataDir, "agent");
   const services = prepared.map(({ name }) => name);
-  const road = new AuthRoad(joinAddress(config), env);
+  const road = new AuthRoad(config, env);
   const auth = new AuthSource({ credentials: () => identity.current(), open: () => road.open() });
   const identity: IdentityKeeper = await IdentityKeeper.open({
     store: await identityStore({ file: join(folder, "credentials.json"), env, log }),
@@ -186,23 +187,23 @@ function aborted(signal: AbortSignal): Promise<void> {
 
 /** Byte streams to the auth service: through a tunnel that is up, otherwise through the address where the host joins. */
 class AuthRoad {
-  readonly #address: HostPort;
+  readonly #config: Pick<AgentConfig, "way">;
   readonly #env: Env;
   /** Resolves once the stream is open. */
   reach: Reach | undefined;
   /** This host's local address on its last connection there. */
   local: string | undefined;
 
-  constructor(address: HostPort, env: Env) {
-    this.#address = address;
+  constructor(config: Pick<AgentConfig, "way">, env: Env) {
+    this.#config = config;
     this.#env = env;
   }
 
   async open(): Promise<Duplex> {
     const inside = this.reach?.openAuth();
     if (inside !== undefined) return await inside;
-    const socket = await dial(this.#address, { env: this.#env });
-    this.local = socket.localAddress;
-    return socket;
+    const stream = await dialJoin(this.#config, { env: this.#env });
+    if (stream instanceof Socket) this.local = stream.localAddress;
+    return stream;
   }
 }

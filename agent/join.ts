@@ -4,10 +4,11 @@ import { type ErrorCode, PlatformError, toPlatformError } from "../core/errors/p
 import { readPodToken } from "../core/kubernetes/pod-token.ts";
 import type { Log } from "../core/log/log.ts";
 import { backOffDelay } from "../core/transport/back-off.ts";
-import { type DialOptions, dial } from "../core/transport/dial/dial.ts";
+import type { DialOptions } from "../core/transport/dial/dial.ts";
 import { formatHostPort } from "../core/transport/host-port.ts";
 import { version } from "../core/versions/version.ts";
 import { type AgentConfig, joinAddress } from "./config.ts";
+import { dialJoin } from "./dial-join.ts";
 
 /** Codes of temporary failures; any other refusal is final: retrying with the same token or pin changes nothing. */
 const passing: readonly ErrorCode[] = ["unavailable", "timeout", "limit", "conflict", "internal"];
@@ -51,7 +52,7 @@ async function joinOnce(config: AgentConfig, token: string, deps: { dial: DialOp
   // Only a proxy has a web address whose certificate may vouch for it.
   const trust = caPins.length > 0 || way.kind === "direct" ? { pins: caPins } : { ca: await fetchTrust(address, deps.dial) };
   return await joinHost({
-    open: () => dial(address, deps.dial),
+    open: () => dialJoin(config, deps.dial),
     trust,
     token,
     ...(joinMethod === "kubernetes" && { idToken: await readPodToken(deps.dial.env) }),

@@ -8,10 +8,11 @@ import { parseCertificateLine, type SshCertificate } from "../core/ssh/certifica
 import { fromOpensshPrivate } from "../core/ssh/keys.ts";
 import { connectSsh, type SshConnection } from "../core/ssh/ssh-client.ts";
 import { alpn, roleServerName } from "../core/transport/alpn.ts";
-import { type DialOptions, dial, dialTls } from "../core/transport/dial/dial.ts";
+import { type DialOptions, dial } from "../core/transport/dial/dial.ts";
 import type { TunnelAddress } from "../core/transport/discover-tunnel.ts";
 import { readFrame } from "../core/transport/read-frame.ts";
 import { decodeProxyMessage, encodeTunnelMessage, maxTunnelMessage, type ProxyMessage, tunnelChannels } from "../core/transport/tunnel-message.ts";
+import { dialWebPortTls } from "../core/transport/upgrade/dial-web-port.ts";
 
 /** How a tunnel is opened. */
 export interface TunnelWay {
@@ -66,7 +67,7 @@ export async function openTunnel(options: OpenTunnelOptions): Promise<OpenedTunn
   const { target, credentials, signal } = options;
   const dialOptions = { ...options.dial, signal };
   const tls = { alpn: [alpn.tunnel], servername: roleServerName("proxy"), ca: credentials.hostCaPem };
-  const transport = target.tls ? await dialTls(target.address, tls, dialOptions) : await dial(target.address, dialOptions);
+  const transport = target.tls ? await dialWebPortTls(target.address, tls, dialOptions) : await dial(target.address, dialOptions);
   const connection = await connectSsh({
     stream: transport,
     username: credentials.hostId,

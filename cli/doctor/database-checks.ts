@@ -3,7 +3,7 @@ import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import { bundlesOf, exportedKeys } from "../../core/api/trusted-keys.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { authorityExports } from "../../core/kinds/authority-kinds.ts";
-import { dial } from "../../core/transport/dial/dial.ts";
+import { dialWebPort } from "../../core/transport/upgrade/dial-web-port.ts";
 import type { Said } from "./examination.ts";
 import type { TunnelAsk } from "./tunnel-check.ts";
 
@@ -33,7 +33,7 @@ export function judgeDatabases(checked: readonly Checked[], hasResources: boolea
 /** PEM of the authorities that sign database servers, as the auth service has them now. Throws PlatformError. */
 export async function serverAuthorities({ target, env, credentials: host }: Pick<TunnelAsk, "target" | "env"> & { credentials: HostCredentials }) {
   const credentials = { certificate: host.tlsCertificate, privateKey: host.tlsPrivateKey };
-  using connection = openAuthClient({ open: () => dial(target, { env }), ca: host.hostCaPem, credentials });
+  using connection = openAuthClient({ open: () => dialWebPort(target, { env }), ca: host.hostCaPem, credentials });
   const wanted = authorityExports.find(({ type }) => type === "db");
   return wanted === undefined ? [] : exportedKeys(bundlesOf(await connection.client.getCluster({})), wanted);
 }

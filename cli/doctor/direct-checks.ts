@@ -9,6 +9,7 @@ import { alpn, roleServerName } from "../../core/transport/alpn.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import { dial, dialTls } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
+import { dialWebPort } from "../../core/transport/upgrade/dial-web-port.ts";
 import { version } from "../../core/versions/version.ts";
 import type { CheckName, Examination, Said } from "./examination.ts";
 import { examinePath } from "./path-checks.ts";
@@ -57,7 +58,7 @@ export async function examineJoin(exam: Examination, { target, env, platform, na
 /** Whether the auth service, reached at this address, takes the host's certificate. Throws PlatformError. */
 export async function askAuth(target: HostPort, env: Env, { hostCaPem: ca, tlsCertificate, tlsPrivateKey }: HostCredentials): Promise<Said> {
   const credentials = { certificate: tlsCertificate, privateKey: tlsPrivateKey };
-  using connection = openAuthClient({ open: () => dial(target, { env }), ca, credentials });
+  using connection = openAuthClient({ open: () => dialWebPort(target, { env }), ca, credentials });
   await connection.client.getAccess({});
   return { says: "the auth service knows this host and accepts its certificate" };
 }
@@ -102,7 +103,7 @@ interface TokenAsk {
  * trusted auth service. Undefined: an older one cannot answer. Throws PlatformError.
  */
 async function examineToken({ target, env, token, joinMethod, pins, hostname, names, services }: TokenAsk): Promise<Said | undefined> {
-  const open = () => dial(target, { env });
+  const open = () => dialWebPort(target, { env });
   const ca = pins.length > 0 ? [await trustByPin({ open, pins })] : await fetchTrust(target, { env });
   using connection = openAuthClient({ open, ca });
   try {

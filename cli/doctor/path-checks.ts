@@ -1,5 +1,6 @@
 import { lookup as systemLookup } from "node:dns/promises";
-import { isIP, type Socket } from "node:net";
+import { isIP } from "node:net";
+import type { Duplex } from "node:stream";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { Attempt } from "../../core/transport/dial/attempt.ts";
 import { chooseProxy, type Env, type Route } from "../../core/transport/dial/choose-proxy.ts";
@@ -20,7 +21,7 @@ export interface PathAsk {
 export interface Path {
   readonly target: HostPort;
   /** A new connection to the target. Throws what `dial` throws. */
-  open(attempt: Attempt): Promise<Socket>;
+  open(attempt: Attempt): Promise<Duplex>;
 }
 
 const resolveLimitMs = 10_000;
@@ -32,7 +33,7 @@ export async function examinePath(exam: Examination, { target, env, lookup = sys
   const hop = route.kind === "direct" ? target : route.url;
   if (!(await exam.passes("name", () => findName(hop, lookup)))) return undefined;
   if (!(await exam.passes("connection", () => connect(target, route)))) return undefined;
-  const open = (attempt: Attempt): Promise<Socket> => dialRoute(target, route, { attempt });
+  const open = (attempt: Attempt): Promise<Duplex> => dialRoute(target, route, { attempt });
   const carries = async (): Promise<Said> => ({ says: `the proxy opens a tunnel to ${formatHostPort(target)} (${await openOnce(open)} ms)` });
   if (route.kind === "proxy" && !(await exam.passes("connect", carries))) return undefined;
   return { target, open };
@@ -82,7 +83,7 @@ async function connect(target: HostPort, route: Route): Promise<Said> {
 }
 
 /** Returns the duration in milliseconds. */
-async function openOnce(open: (attempt: Attempt) => Promise<Socket>): Promise<number> {
+async function openOnce(open: (attempt: Attempt) => Promise<Duplex>): Promise<number> {
   using attempt = new Attempt({});
   const start = performance.now();
   (await open(attempt)).destroy();

@@ -1,10 +1,11 @@
 import type { TLSSocket } from "node:tls";
-import { PlatformError } from "../../core/errors/platform-error.ts";
+import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 import { expiryWarning, validityOf } from "../../core/resources/proxy-facts.ts";
 import { Attempt, ignoreError } from "../../core/transport/dial/attempt.ts";
 import { errorCode } from "../../core/transport/dial/connection-error.ts";
 import { startTls, type TlsOptions } from "../../core/transport/dial/start-tls.ts";
 import { formatHostPort } from "../../core/transport/host-port.ts";
+import { upgradeOver } from "../../core/transport/upgrade/request-upgrade.ts";
 import type { Examination, Said } from "./examination.ts";
 import type { Path } from "./path-checks.ts";
 
@@ -40,13 +41,22 @@ export async function examineTls(exam: Examination, path: Path, ask: TlsAsk): Pr
   const where = formatHostPort(path.target);
   const peer = await exam.check("tls", async () => {
     // Unverified, to report the peer's identity: nothing is sent.
-    const found = await shakeHands(path, { alpn: [ask.alpn], servername: ask.servername, insecure: true }).catch(refusedProtocol);
+    const found = await shakeHands(path, { alpn: [ask.alpn], servername: ask.servername, insecure: true }).catch(async (thrown: unknown) => {
+      await requireUpgrade(path, refusedProtocol(thrown));
+      return await shakeHands(path, { alpn: ["http/1.1"], servername: path.target.host, insecure: true });
+    });
     const certificate = `certificate of ${found.subject}, issued by ${found.issuer}, until ${found.until}`;
     return { says: `${where} speaks ${found.protocol}: ${certificate}`, value: found };
   });
   if (peer === undefined) return { answers: false, trusted: false };
-  const agreed = await exam.passes("alpn", () => judgeAlpn(ask.alpn, peer.alpn));
-  return { answers: true, trusted: agreed && (await exam.passes("certificate", () => verify(path, ask, peer))) };
+  const isDirect = ask.alpn === peer.alpn;
+  const agreed = await exam.passes("alpn", async () => {
+    if (isDirect) return { says: `${ask.alpn} gets through` };
+    await requireUpgrade(path, otherProtocol(ask.alpn, peer.alpn));
+    return { says: `${where} ends TLS before the proxy, and passes WebSockets on: ${ask.alpn} gets through in one` };
+  });
+  const way = isDirect ? path : inUpgrade(path);
+  return { answers: true, trusted: agreed && (await exam.passes("certificate", () => verify(way, ask, peer))) };
 }
 
 /** The certificate that browsers, logins and updaters receive, and its expiry. Throws PlatformError when it has expired. */
@@ -61,17 +71,32 @@ export async function examineWebCertificate(path: Path, servername: string, now 
 }
 
 const endsTls =
-  "a device on the path terminates TLS (a load balancer, an inspecting proxy), or this is not a proxy of a cluster: pass TLS through unmodified";
+  "a device on the path terminates TLS (a load balancer, an inspecting proxy), or this is not a proxy of a cluster: pass TLS through unmodified, or let WebSockets through (docs/load-balancers.md)";
 
-function refusedProtocol(thrown: unknown): never {
+function refusedProtocol(thrown: unknown): PlatformError {
   if (!(thrown instanceof PlatformError) || errorCode(thrown.cause) !== "ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL") throw thrown;
-  throw new PlatformError("unavailable", "the peer speaks TLS but refuses our protocol", { hint: endsTls, cause: thrown });
+  return new PlatformError("unavailable", "the peer speaks TLS but refuses our protocol", { hint: endsTls, cause: thrown });
 }
 
-function judgeAlpn(wanted: string, got: Peer["alpn"]): Said {
-  if (got === wanted) return { says: `${wanted} gets through` };
+function otherProtocol(wanted: string, got: Peer["alpn"]): PlatformError {
   const instead = got === false || got === null ? "no protocol" : got;
-  throw new PlatformError("unavailable", `${wanted} does not get through: the peer agreed to ${instead}`, { hint: endsTls });
+  return new PlatformError("unavailable", `${wanted} does not get through: the peer agreed to ${instead}`, { hint: endsTls });
+}
+
+/** The path inside a connection upgrade. */
+function inUpgrade(path: Path): Path {
+  return { ...path, open: async (attempt) => await upgradeOver(await path.open(attempt), { target: path.target, attempt }) };
+}
+
+/** Throws the refusal if there is no connection upgrade either. */
+async function requireUpgrade(path: Path, refusal: PlatformError): Promise<void> {
+  using attempt = new Attempt({});
+  try {
+    (await inUpgrade(path).open(attempt)).destroy();
+  } catch (thrown) {
+    const { code, message, hint, cause } = refusal;
+    throw new PlatformError(code, message, { hint: `${hint}; a WebSocket does not get through now: ${errorText(thrown)}`, cause });
+  }
 }
 
 async function verify(path: Path, ask: TlsAsk, peer: Peer): Promise<Said> {

@@ -7,9 +7,10 @@ import { type ClusterProxy, maxAgentProxies, proxyDocument } from "../../core/re
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
 import { Attempt, ignoreError } from "../../core/transport/dial/attempt.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
-import { dial, dialTls } from "../../core/transport/dial/dial.ts";
+import { dial } from "../../core/transport/dial/dial.ts";
 import { discoverTunnels, type TunnelAddress } from "../../core/transport/discover-tunnel.ts";
 import { formatHostPort, type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
+import { dialWebPort, dialWebPortTls } from "../../core/transport/upgrade/dial-web-port.ts";
 import type { Said } from "./examination.ts";
 
 export interface TunnelAsk {
@@ -38,7 +39,7 @@ export async function examineTunnel({ target, env, credentials }: TunnelAsk): Pr
 async function greet({ address, tls }: TunnelAddress, { ca, env }: { ca: readonly string[]; env: Env }): Promise<string> {
   const where = formatHostPort(address);
   const secured = { alpn: [alpn.tunnel], servername: roleServerName("proxy"), ca };
-  const socket = tls ? await dialTls(address, secured, { env }) : await dial(address, { env });
+  const socket = tls ? await dialWebPortTls(address, secured, { env }) : await dial(address, { env });
   socket.on("error", ignoreError);
   try {
     const banner = await firstBytes(socket, where);
@@ -78,7 +79,7 @@ export async function examineProxies(ask: TunnelAsk): Promise<Said> {
 /** An older auth service does not list any. */
 async function listProxies(target: HostPort, env: Env, host: HostCredentials): Promise<readonly ClusterProxy[]> {
   const credentials = { certificate: host.tlsCertificate, privateKey: host.tlsPrivateKey };
-  using connection = openAuthClient({ open: () => dial(target, { env }), ca: host.hostCaPem, credentials });
+  using connection = openAuthClient({ open: () => dialWebPort(target, { env }), ca: host.hostCaPem, credentials });
   try {
     const { proxiesJson } = await connection.client.listProxies({});
     return readDocuments(proxyDocument, proxiesJson);

@@ -9,8 +9,8 @@ import { readConfigFile } from "../../core/config/read-config-file.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
-import { dial } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
+import { dialWebPort } from "../../core/transport/upgrade/dial-web-port.ts";
 import type { Call } from "../command.ts";
 import { examineAnswer } from "../doctor/answer-checks.ts";
 import { judgeDatabases, serverAuthorities } from "../doctor/database-checks.ts";
@@ -171,7 +171,7 @@ function tlsAsk({ target, env, platform, credentials }: AgentAsk): TlsAsk {
   if (credentials === undefined && pins.length === 0) {
     return { alpn: "http/1.1", servername: target.host, authorities: async () => undefined, untrusted };
   }
-  const byPin = async () => [await trustByPin({ open: () => dial(target, { env }), pins })];
+  const byPin = async () => [await trustByPin({ open: () => dialWebPort(target, { env }), pins })];
   const authorities = async () => credentials?.hostCaPem ?? (await byPin());
   return { alpn: alpn.stream, servername: roleServerName("proxy"), authorities, untrusted };
 }

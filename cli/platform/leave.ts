@@ -7,9 +7,9 @@ import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import { readConfigFile } from "../../core/config/read-config-file.ts";
 import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
-import { dial } from "../../core/transport/dial/dial.ts";
 import { withProxyVariables } from "../../core/transport/dial/proxy-environment.ts";
 import { formatHostPort, type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
+import { dialWebPort } from "../../core/transport/upgrade/dial-web-port.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
 import { defaultConfigFile, mainProcess } from "./check-start.ts";
@@ -66,7 +66,7 @@ async function removeFromCluster(held: HostCredentials, address: HostPort | unde
   if (address === undefined) return "the configuration names no proxy_server or auth_server";
   const credentials = { certificate: held.tlsCertificate, privateKey: held.tlsPrivateKey };
   try {
-    using connection = openAuthClient({ open: () => dial(address, { env }), ca: held.hostCaPem, credentials });
+    using connection = openAuthClient({ open: () => dialWebPort(address, { env }), ca: held.hostCaPem, credentials });
     await connection.client.deleteResource({ kind: "node", name: held.hostId });
     return undefined;
   } catch (thrown) {

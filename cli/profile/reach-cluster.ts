@@ -1,10 +1,10 @@
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import type { AuthClient, AuthConnection } from "../../core/api/auth-client.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { dial, dialTls } from "../../core/transport/dial/dial.ts";
 import type { TlsOptions } from "../../core/transport/dial/start-tls.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
+import { dialWebPort, dialWebPortTls } from "../../core/transport/upgrade/dial-web-port.ts";
 import type { Call } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import { printable } from "../output.ts";
@@ -22,14 +22,14 @@ const maxOthers = 4;
 type Reach = Pick<ProfileFacts, "proxy" | "others">;
 type ReachIo = Pick<CliIo, "env" | "stderr">;
 
-/** A TCP connection to the proxy of the login or, when it is unreachable, to another one of its cluster. Throws as `dial` does. */
-export async function dialProxy(reach: Reach, io: ReachIo): Promise<Socket> {
-  return await firstReached(reach, io, (proxy) => dial(proxy, { env: io.env }));
+/** A byte stream to the proxy of the login or, when it is unreachable, to another one of its cluster. Throws as `dial` does. */
+export async function dialProxy(reach: Reach, io: ReachIo): Promise<Duplex> {
+  return await firstReached(reach, io, (proxy) => dialWebPort(proxy, { env: io.env }));
 }
 
 /** The same inside TLS. Every proxy proves itself by the authority of the login. Throws as `dialTls` does. */
 export async function dialProxyTls(reach: Reach, tls: TlsOptions, io: ReachIo): Promise<TLSSocket> {
-  return await firstReached(reach, io, (proxy) => dialTls(proxy, tls, { env: io.env }));
+  return await firstReached(reach, io, (proxy) => dialWebPortTls(proxy, tls, { env: io.env }));
 }
 
 /** Throws the first failure: it concerns the proxy that the user named. */

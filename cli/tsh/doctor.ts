@@ -2,8 +2,8 @@ import { openAuthClient } from "../../core/api/auth-client.ts";
 import { trustByPin } from "../../core/api/trust.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
-import { dial } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
+import { dialWebPort } from "../../core/transport/upgrade/dial-web-port.ts";
 import type { Call } from "../command.ts";
 import { examineAnswer } from "../doctor/answer-checks.ts";
 import { type CheckName, Examination, report, type Said } from "../doctor/examination.ts";
@@ -67,7 +67,7 @@ function tlsAsk({ call, proxy, profile }: Ask): TlsAsk {
   if (profile === undefined && pins.length === 0) {
     return { alpn: "http/1.1", servername: proxy.host, authorities: async () => undefined, untrusted };
   }
-  const byPin = async () => [await trustByPin({ open: () => dial(proxy, { env: call.io.env }), pins })];
+  const byPin = async () => [await trustByPin({ open: () => dialWebPort(proxy, { env: call.io.env }), pins })];
   const authorities = async () => (pins.length > 0 ? await byPin() : profile?.hostCaPem);
   return { alpn: alpn.stream, servername: roleServerName("proxy"), authorities, untrusted };
 }
@@ -80,7 +80,7 @@ async function lookIn({ call, proxy, profile }: Ask): Promise<Said> {
   const { facts, secrets, hostCaPem } = profile;
   requireValid(facts, new Date());
   const credentials = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
-  using connection = openAuthClient({ open: () => dial(facts.proxy, { env: call.io.env }), ca: hostCaPem, credentials });
+  using connection = openAuthClient({ open: () => dialWebPort(facts.proxy, { env: call.io.env }), ca: hostCaPem, credentials });
   if (databaseOf(call) !== undefined) {
     await connection.client.getCluster({});
     return { says: `login as ${facts.user} works` };

@@ -7,6 +7,7 @@ import { fromX509Certificate } from "../../core/identity/x509-identity.ts";
 import { parseDuration } from "../../core/resources/duration.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
+import { dialWebPort } from "../../core/transport/upgrade/dial-web-port.ts";
 import { judgeFit, misfitText } from "../../core/versions/compare-versions.ts";
 import { version } from "../../core/versions/version.ts";
 import { askSecrets } from "../ask.ts";
@@ -32,7 +33,7 @@ export async function login(call: Call): Promise<Result> {
   if (ttlSeconds > 0xffff_ffff) throw new PlatformError("invalid", `--ttl: ${ttl} is too long`);
   const proxy = await reachableProxy(named, io.env);
   const { ca, from } = await withPortHint(named, () => chooseTrust(call, proxy));
-  const connection = openAuthClient({ open: () => dial(proxy, { env: io.env }), ca });
+  const connection = openAuthClient({ open: () => dialWebPort(proxy, { env: io.env }), ca });
   const keys = newKeys();
   try {
     // Before the prompts for secrets: a wrong address or authority is reported at once.
@@ -145,7 +146,7 @@ interface Trust {
  */
 async function chooseTrust({ io, options }: Call, proxy: HostPort): Promise<Trust> {
   const pins = options.list("caPin");
-  if (pins.length > 0) return { ca: [await trustByPin({ open: () => dial(proxy, { env: io.env }), pins })], from: "pin" };
+  if (pins.length > 0) return { ca: [await trustByPin({ open: () => dialWebPort(proxy, { env: io.env }), pins })], from: "pin" };
   if (options.flag("insecure")) {
     writeWarning(io, `--insecure: the certificate of ${proxy.host} is NOT verified; an attacker on the path can read your password`);
     const unverified = { env: io.env, insecure: true };

@@ -1,12 +1,13 @@
 import "reflect-metadata";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { duplexPair } from "node:stream";
 import { connect as connectTls, createSecureContext } from "node:tls";
 import * as x509 from "@peculiar/x509";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { silentLog } from "../../core/log/log.ts";
 import { FailedArrivals, HalfOpen } from "../../core/transport/arrivals/half-open.ts";
-import { type Listener, listen } from "../../core/transport/arrivals/listen.ts";
+import { type ArrivedSocket, type Listener, listen } from "../../core/transport/arrivals/listen.ts";
 import { terminateTls } from "../../core/transport/arrivals/server-tls.ts";
 import { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { type FrontDoorOptions, type Handler, receive } from "./front-door.ts";
@@ -26,7 +27,7 @@ afterEach(() => {
 });
 
 /** A door whose handlers say their name. */
-async function openDoor(limit = 100): Promise<{ port: number; halfOpen: HalfOpen }> {
+async function openDoor(limit = 100): Promise<{ port: number; halfOpen: HalfOpen; take: (socket: ArrivedSocket) => void }> {
   const says =
     (name: string): Handler =>
     async ({ socket, established, hello }) => {
@@ -40,6 +41,9 @@ async function openDoor(limit = 100): Promise<{ port: number; halfOpen: HalfOpen
   const controller = new AbortController();
   const table = new Map([["platform-stream", says("stream")]]);
   const sockets = new Set<Socket>();
+  const postgres: FrontDoorOptions["postgres"] = async (arrival) => void arrival.socket.end("postgres\n");
+  const take = (socket: ArrivedSocket): void =>
+    void receive(socket, { table, web: says("web"), postgres, halfOpen, failed, log: silentLog, signal: controller.signal });
   const listener: Listener = await listen({
     address: { host: "127.0.0.1", port: 0 },
     purpose: "web",
@@ -48,8 +52,7 @@ async function openDoor(limit = 100): Promise<{ port: number; halfOpen: HalfOpen
     maxConnections: 20_000,
     onSocket: (socket) => {
       sockets.add(socket);
-      const postgres: FrontDoorOptions["postgres"] = async (arrival) => void arrival.socket.end("postgres\n");
-      void receive(socket, { table, web: says("web"), postgres, halfOpen, failed, log: silentLog, signal: controller.signal });
+      take(socket);
     },
   });
   stop.push(() => {
@@ -57,7 +60,7 @@ async function openDoor(limit = 100): Promise<{ port: number; halfOpen: HalfOpen
     for (const socket of sockets) socket.destroy();
     void listener.close();
   });
-  return { port: listener.address.port, halfOpen };
+  return { port: listener.address.port, halfOpen, take };
 }
 
 async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
@@ -138,6 +141,22 @@ describe("the front door", () => {
       ALPNProtocols: ["platform-stream"],
     });
     expect(await textOf(tls)).toBe("stream\n");
+  });
+
+  test("takes a connection inside another one, and counts it for the address of that one until it is through", async () => {
+    const { take, halfOpen } = await openDoor(1);
+    const inside = (remoteAddress: string) => {
+      const [near, far] = duplexPair();
+      take(Object.assign(far, { remoteAddress, remotePort: 1 }));
+      return { near, far };
+    };
+    const silent = once(inside("192.0.2.1").far, "close");
+    expect(halfOpen.size).toBe(1);
+    const second = inside("192.0.2.1").near;
+    await silent;
+    expect([halfOpen.size, halfOpen.dropped]).toEqual([1, 1]);
+    expect(await textOf(connectTls({ socket: second, rejectUnauthorized: false, ALPNProtocols: ["platform-stream"] }))).toBe("stream\n");
+    expect(halfOpen.size).toBe(0);
   });
 
   test("drops the oldest silent connection beyond the limit and still serves", async () => {

@@ -1,14 +1,13 @@
-import type { Socket } from "node:net";
 import { toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { ClientHello } from "../../core/transport/arrivals/client-hello.ts";
 import type { FailedArrivals, HalfOpen } from "../../core/transport/arrivals/half-open.ts";
-import { peerAddress } from "../../core/transport/arrivals/listen.ts";
+import { type ArrivedSocket, peerAddress } from "../../core/transport/arrivals/listen.ts";
 import { peek, turnAway } from "../../core/transport/arrivals/peek.ts";
 
 /** A connection at the front door: its first bytes were peeked at, but not consumed. */
 export interface Arrival {
-  readonly socket: Socket;
+  readonly socket: ArrivedSocket;
   /** `ip:port` of the peer. */
   readonly peer: string;
   readonly hello: ClientHello;
@@ -37,7 +36,7 @@ export interface FrontDoorOptions {
 const peekMs = 10_000;
 
 /** Accepts a new connection to the web port and passes it to the handler of its protocol. Never rejects. */
-export async function receive(socket: Socket, options: FrontDoorOptions): Promise<void> {
+export async function receive(socket: ArrivedSocket, options: FrontDoorOptions): Promise<void> {
   const { halfOpen, log, signal } = options;
   const peer = peerAddress(socket);
   halfOpen.enter(socket);

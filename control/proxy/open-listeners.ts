@@ -3,7 +3,7 @@ import { PlatformError, toPlatformError } from "../../core/errors/platform-error
 import { dbProtocols } from "../../core/resources/db.ts";
 import { alpn } from "../../core/transport/alpn.ts";
 import { HalfOpen } from "../../core/transport/arrivals/half-open.ts";
-import { type Listener, listen, peerAddress } from "../../core/transport/arrivals/listen.ts";
+import { type ArrivedSocket, type Listener, listen, peerAddress } from "../../core/transport/arrivals/listen.ts";
 import { terminateTls } from "../../core/transport/arrivals/server-tls.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import { isKubeServerName } from "../../core/transport/kube-names.ts";
@@ -34,6 +34,8 @@ export interface ProxyListeners {
   ping(): PingFacts;
   /** Opens the ports of this mode; ping reports the mode once they are open. Throws `unavailable` when one cannot be opened. */
   follow(mode: ListenerMode): Promise<void>;
+  /** Takes a connection that came inside another one, as the web port takes one: all but the web API, so that none is inside of two. */
+  receiveUpgraded(socket: ArrivedSocket): void;
   /** Existing connections stay. */
   close(): Promise<void>;
   destroyAll(): void;
@@ -77,6 +79,7 @@ export async function openListeners(config: ProxyConfig, services: ListenerServi
   const open = opener(sockets, services);
   let mode: ListenerMode = services.mode ?? (config.sshListen === undefined && config.tunnelListen === undefined ? "multiplex" : "separate");
   const handlers = { ...services, ...doorHandlers(services) };
+  const inside = { ...handlers, ...insideHandlers(services) };
   const web = await open("web", config.webListen, (socket) => void receive(socket, handlers));
   const own: { ssh?: Listener; tunnel?: Listener } = {};
   const openOwn = async (wantedMode: ListenerMode): Promise<void> => {
@@ -109,6 +112,7 @@ export async function openListeners(config: ProxyConfig, services: ListenerServi
       await openOwn(wanted);
       mode = wanted;
     },
+    receiveUpgraded: (socket) => void receive(socket, inside),
     close: closeAll,
     destroyAll: () => {
       for (const socket of sockets) socket.destroy();
@@ -186,13 +190,27 @@ function handlerTable(services: ListenerServices): HandlerTable {
   ]);
 }
 
+/** Handlers of the web port for what comes inside a connection upgrade. */
+function insideHandlers(services: ListenerServices): Pick<FrontDoorOptions, "web" | "postgres"> {
+  const refuse = async (): Promise<never> => {
+    throw new PlatformError("denied", "access denied: a connection upgrade is for our own protocols");
+  };
+  return { web: webHandler(services, refuse), postgres: refuse };
+}
+
 /** HTTPS: the certificate is chosen by the client's server name, and the site: Kubernetes, the proxy's own, or that of an application. */
-function webHandler(services: ListenerServices): Handler {
+function webHandler(services: ListenerServices, ownSite: Handler = webApi(services)): Handler {
   return async (arrival) => {
-    const { socket, hello, established } = arrival;
+    const { hello } = arrival;
     if (isKubeServerName(hello.servername)) return await serveKubeClient(arrival, services);
     const site = services.appSites.find(hello.servername);
     if (site !== undefined) return await serveAppClient(arrival, site, services);
+    await ownSite(arrival);
+  };
+}
+
+function webApi(services: ListenerServices): Handler {
+  return async ({ socket, hello, established }) => {
     const context = services.certificates.choose(hello.servername) ?? services.identity.current().web;
     const tls = await terminateTls(socket, { context, alpn: "http/1.1" });
     established();

@@ -49,7 +49,9 @@ export async function openProxy(config: ProxyConfig, deps: ProxyDeps, signal: Ab
     versionServer = await openVersionServer({ ...services, env, upstreamCa, limit, facts });
     const ping = (): PingFacts => requireOpen(listeners).ping();
     const { serveBrowser, sessionsEnded } = openBrowserFront({ ...services, ping });
-    web = await createWebApp({ ...services, routing: services, versionServer, packagesDir: config.packagesDir, sessionsEnded, ping });
+    const receiveUpgraded: ProxyListeners["receiveUpgraded"] = (socket) => requireOpen(listeners).receiveUpgraded(socket);
+    const ofWeb = { ...services, routing: services, versionServer, packagesDir: config.packagesDir, sessionsEnded, ping, receiveUpgraded };
+    web = await createWebApp(ofWeb);
     listeners = await openListeners(config, { ...services, web, mode: deps.listenerMode, serveBrowser });
   } catch (error) {
     stop.abort();

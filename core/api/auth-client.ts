@@ -6,6 +6,7 @@ import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-no
 import { PlatformError } from "../errors/platform-error.ts";
 import { alpn, authServerName, roleServerName } from "../transport/alpn.ts";
 import { issuerOf, tlsError } from "../transport/dial/connection-error.ts";
+import { overWebPort } from "../transport/upgrade/dial-web-port.ts";
 import { fromConnectError, withOurErrors } from "./auth-call.ts";
 import { caPin } from "./ca-pin.ts";
 import { AuthService } from "./generated/platform/auth/v1/auth_pb.ts";
@@ -110,7 +111,10 @@ const apiProtocols: readonly string[] = [alpn.auth, "h2"];
 
 /** TLS to the auth service over an open stream. Throws `unavailable`, also when its certificate is not from this cluster. */
 export async function connectAuthTls(options: AuthClientOptions, protocols = apiProtocols): Promise<TLSSocket> {
-  const stream = await options.open();
+  return await overWebPort(options.open, (stream) => secureAuth(stream, options, protocols));
+}
+
+async function secureAuth(stream: Duplex, options: AuthClientOptions, protocols: readonly string[]): Promise<TLSSocket> {
   const [first] = options.ca;
   return await new Promise((resolve, reject) => {
     const socket = connectTls({

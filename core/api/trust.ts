@@ -6,6 +6,7 @@ import { alpn, authServerName, roleServerName } from "../transport/alpn.ts";
 import type { DialOptions } from "../transport/dial/dial.ts";
 import { httpsGet } from "../transport/dial/https-get.ts";
 import { formatHostPort, type HostPort } from "../transport/host-port.ts";
+import { overWebPort } from "../transport/upgrade/dial-web-port.ts";
 import { caPin, parseCaPin } from "./ca-pin.ts";
 
 export interface PinnedTrustOptions {
@@ -23,20 +24,7 @@ export interface PinnedTrustOptions {
  */
 export async function trustByPin(options: PinnedTrustOptions): Promise<string> {
   const pins = options.pins.map(parseCaPin);
-  let leaf: X509Certificate | undefined;
-  let authority: X509Certificate | undefined;
-  // During a rotation the service has two authorities, and presents the one that the client requests.
-  for (const pin of pins) {
-    const chain = await peerChain(await options.open(), { servername: authServerName(pin), timeoutMs: options.timeoutMs ?? 10_000 });
-    [leaf] = chain;
-    authority = chain.slice(1).find((certificate) => pins.includes(caPin(certificate.raw)));
-    if (authority !== undefined) break;
-  }
-  if (leaf === undefined || authority === undefined) {
-    throw new PlatformError("unauthenticated", "the certificate authority of the cluster does not match the CA pin", {
-      hint: "compare the pin with what `tctl status` prints on the auth host; otherwise this may be a man-in-the-middle attack",
-    });
-  }
+  const { leaf, authority } = await pinnedChain(options, pins);
   const now = options.now ?? new Date();
   const valid = authority.ca && leaf.checkIssued(authority) && leaf.verify(authority.publicKey) && authority.verify(authority.publicKey);
   if (!valid || leaf.checkHost(roleServerName("auth")) === undefined) {
@@ -48,6 +36,33 @@ export async function trustByPin(options: PinnedTrustOptions): Promise<string> {
     });
   }
   return authority.toString();
+}
+
+interface PinnedChain {
+  readonly leaf: X509Certificate;
+  readonly authority: X509Certificate;
+}
+
+/** During a rotation the service has two authorities, and presents the one that the client requests. Throws `unauthenticated` when no pin names either. */
+async function pinnedChain({ open, timeoutMs = 10_000 }: PinnedTrustOptions, pins: readonly string[]): Promise<PinnedChain> {
+  let refused = new PlatformError("unauthenticated", "the certificate authority of the cluster does not match the CA pin", {
+    hint: "compare the pin with what `tctl status` prints on the auth host; otherwise this may be a man-in-the-middle attack",
+  });
+  const mismatch = refused;
+  for (const pin of pins) {
+    try {
+      return await overWebPort(open, async (stream) => {
+        const [leaf, ...issuers] = await peerChain(stream, { servername: authServerName(pin), timeoutMs });
+        const authority = issuers.find((certificate) => pins.includes(caPin(certificate.raw)));
+        if (leaf === undefined || authority === undefined) throw mismatch;
+        return { leaf, authority };
+      });
+    } catch (thrown) {
+      if (!(thrown instanceof PlatformError) || thrown.code !== "unauthenticated") throw thrown;
+      refused = thrown;
+    }
+  }
+  throw refused;
 }
 
 /** The peer's certificates, leaf first, without any verification. */

@@ -12,7 +12,7 @@ export interface BundleInput {
 
 export interface Bundles {
   readonly main: string;
-  /** The parts that main.ts and programs/ import dynamically, and undici, by name: each a script whose value is a CommonJS module function. */
+  /** The parts that main.ts and programs/ import dynamically, undici and ws, by name: each a script whose value is a CommonJS module function. */
   readonly parts: Readonly<Record<string, string>>;
 }
 
@@ -72,7 +72,7 @@ export async function bundle(input: BundleInput): Promise<Bundles> {
   return { main, parts };
 }
 
-/** Turns the dynamic imports of main.ts and programs/, and of undici, which several parts have, into loads of parts, and lists them. */
+/** Turns the dynamic imports of main.ts and programs/, of undici and of ws, which several parts have, into loads of parts, and lists them. */
 function dynamicParts(root: string, entries: Set<string>): Plugin {
   const loader = JSON.stringify(join(root, "scripts/build/load-part.ts"));
   return {
@@ -84,7 +84,7 @@ function dynamicParts(root: string, entries: Set<string>): Plugin {
         entries.add(entry);
         return { path: entry, namespace: "part" };
       });
-      hooks.onResolve({ filter: /^undici$/ }, ({ kind, path }) => {
+      hooks.onResolve({ filter: /^(undici|ws)$/ }, ({ kind, path }) => {
         if (kind !== "dynamic-import") return undefined;
         entries.add(path);
         return { path, namespace: "part" };

@@ -8,14 +8,21 @@ import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
 import { echoed } from "../world/echo.ts";
+import { startEndingNginx } from "../world/ending-nginx.ts";
+import { hasProgram } from "../world/has-program.ts";
 import { openProxyNetwork, type ProxyNetwork } from "../world/http-proxy/open-proxy-network.ts";
 import { startSquid } from "../world/http-proxy/start-squid.ts";
 import { program, run } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
+import { startService } from "../world/service.ts";
 import { appTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
 const isRoot = process.getuid?.() === 0;
+const hasNginx = hasProgram("nginx");
+const nginxReason = hasNginx ? "" : " (skipped: nginx is not installed)";
+/** After this long nginx cuts a connection without a byte; pings come every 25 s. */
+const idleSeconds = 28;
 
 /** An application that says which one it is, and then what it hears. */
 async function startApp(name: string): Promise<{ readonly port: number; readonly server: Server }> {
@@ -132,6 +139,39 @@ describe("raw TCP applications", () => {
     await until("nobody offers it", async () => !(await isListed()));
     expect(await answered(proxied.port, "s")).toBe("");
     await behind.service.stop();
+  });
+
+  test.skipIf(!hasNginx)(`behind nginx that ends TLS, an agent joins and serves, and tsh works${nginxReason}`, async () => {
+    await using nginx = await startEndingNginx({ proxy: cluster.proxy, idleSeconds });
+    const env = { SSL_CERT_FILE: nginx.caFile };
+    const inside = await startApp("inside");
+    apps.push(inside.server);
+    await cluster.agent({
+      name: "inside-1",
+      ...{ proxy: nginx.address, token: await cluster.token("--type=node,app"), env: { ...env, PLATFORM_TUNNEL_PUBLIC_ADDR: nginx.address } },
+      services: `ssh_service:\n  enabled: yes\n${section([["inside", inside.port, "env: test"]])}`,
+    });
+    const carol = await cluster.user("carol", { roles: "access,orders", noLogin: true });
+    const login = ["login", `--proxy=${nginx.address}`, "--user=carol", `--ca-pin=${await cluster.pin()}`];
+    // Without trust in nginx nobody is asked for a password.
+    expect((await carol.tsh(login)).stderr).toMatch(/a load balancer or another device ends TLS there/);
+    const tsh = (...args: string[]) => carol.tsh(args, { env });
+    expect(await carol.tsh(login, { env, input: `${carol.password}\n${await carol.code()}\n` })).toMatchObject({ status: 0 });
+    expect((await tsh("ssh", "root@inside-1", "echo $((6 * 7))")).stdout).toBe("42\n");
+    await using idle = startService(program("tsh"), ["ssh", "root@inside-1", "echo begun; cat"], { env: { TSH_HOME: carol.home, ...env } });
+    await until("it runs", () => idle.printed().includes("begun"));
+    const idleSince = Date.now();
+    await using proxied = await appTunnel(carol, "inside", [], env);
+    const text = "x".repeat(3_000_000);
+    expect(await echoed({ port: proxied.port }, text)).toBe(`inside:${text}`);
+    const doctor = await tsh("doctor", "root@inside-1");
+    expect(doctor).toMatchObject({ status: 0, stdout: expect.stringMatching(/ok +alpn .* ends TLS before the proxy, and passes WebSockets on/) });
+    expect(await nginx.upgrades()).toBeGreaterThan(3);
+    const start = await audited(cluster, "session.start", { user: "carol" });
+    expect(String(start["addr.remote"]).split(":")[0]).toBe(cluster.proxy.split(":")[0]);
+    await until("it has been idle for longer than nginx waits", () => Date.now() - idleSince > (idleSeconds + 3) * 1000, (idleSeconds + 10) * 1000);
+    idle.type("still there\n");
+    await until("it answers", () => idle.printed().includes("still there"));
   });
 
   test("an application that no role allows is refused by name, never listed, and audited", async () => {

@@ -2,6 +2,8 @@ import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditEvents } from "../world/audited.ts";
+import { startEndingNginx } from "../world/ending-nginx.ts";
+import { hasProgram } from "../world/has-program.ts";
 import { startSquid } from "../world/http-proxy/start-squid.ts";
 import { askKube } from "../world/kubernetes/kube-client.ts";
 import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
@@ -9,6 +11,7 @@ import { type KubeWorld, kubeWorld } from "../world/kubernetes/kube-world.ts";
 import { kubectl, kubectlVersions } from "../world/kubernetes/kubectl.ts";
 import { openNetwork } from "../world/network.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
+import { program } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
 import { startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
@@ -79,6 +82,28 @@ describe.skipIf(opened instanceof NotHere)(`Kubernetes through an agent${reason}
         stdout: "namespace/default\n",
       });
     });
+  });
+
+  test.skipIf(!hasProgram("nginx"))("behind nginx that ends TLS, login says what works, and that works", async () => {
+    await using nginx = await startEndingNginx({ proxy: platform.cluster.proxy });
+    const { home } = user.user;
+    const env = { ...user.env, SSL_CERT_FILE: nginx.caFile, KUBECONFIG: join(home, "balanced") };
+    const through = `--proxy=${nginx.address}`;
+    const login = [through, "--user=ada", `--ca-pin=${await platform.cluster.pin()}`];
+    const input = `${user.user.password}\n${await user.user.code()}\n`;
+    expect(await user.user.tsh(["login", ...login], { env, input })).toMatchObject({ status: 0 });
+    const refused = await user.user.tsh(["kube", "login", through, platform.kube], { env });
+    expect(refused).toMatchObject({ status: 11, stderr: expect.stringMatching(/ends TLS\n.*tsh proxy kube/) });
+    await expect(readFile(env.KUBECONFIG)).rejects.toMatchObject({ code: "ENOENT" });
+    await using local = startService(program("tsh"), ["proxy", "kube", through, `--kubeconfig=${env.KUBECONFIG}`, platform.kube], { env });
+    await until("it listens", () => local.printed().includes("KUBECONFIG"));
+    for (const version of kubectlVersions) {
+      expect(await user.kubectl(version, ["get", "ns", "default", "-o", "name"], { env })).toMatchObject({
+        status: 0,
+        stdout: "namespace/default\n",
+      });
+    }
+    expect(await nginx.upgrades()).toBeGreaterThan(0);
   });
 
   test("forty kubectl at once without a valid certificate: one gets another, all succeed", async () => {

@@ -15,12 +15,17 @@ export async function databaseTunnel(user: Pick<User, "home">, name: string, mor
 }
 
 /** `tsh proxy app NAME`, with the port that it prints. */
-export async function appTunnel(user: Pick<User, "home">, name: string, more: readonly string[] = []): Promise<RunningTunnel> {
-  return await openTunnel(user, ["app", name, ...more]);
+export async function appTunnel(
+  user: Pick<User, "home">,
+  name: string,
+  more: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<RunningTunnel> {
+  return await openTunnel(user, ["app", name, ...more], env);
 }
 
-async function openTunnel({ home }: Pick<User, "home">, args: readonly string[]): Promise<RunningTunnel> {
-  const running = start(program("tsh"), ["proxy", ...args], { env: { TSH_HOME: home } });
+async function openTunnel({ home }: Pick<User, "home">, args: readonly string[], env = {}): Promise<RunningTunnel> {
+  const running = start(program("tsh"), ["proxy", ...args], { env: { TSH_HOME: home, ...env } });
   let said = "";
   for (const stream of [running.stdout, running.stderr]) stream?.on("data", (chunk: Buffer) => (said += chunk.toString()));
   const port = await until("it listens", () => {

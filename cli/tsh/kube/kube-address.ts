@@ -1,8 +1,9 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { dialTls } from "../../../core/transport/dial/dial.ts";
 import { httpsGet } from "../../../core/transport/dial/https-get.ts";
-import { type HostPort, parseHostPort } from "../../../core/transport/host-port.ts";
+import { formatHostPort, type HostPort, parseHostPort } from "../../../core/transport/host-port.ts";
 import { internalKubeName, kubeServerName } from "../../../core/transport/kube-names.ts";
+import { isEndedBefore } from "../../../core/transport/upgrade/dial-web-port.ts";
 import type { CliIo } from "../../io.ts";
 import type { Profile } from "../../profile/profile.ts";
 
@@ -19,7 +20,7 @@ const tryMs = 10_000;
 
 /**
  * The address that the proxy states for Kubernetes, or else that of the login. Its TLS is tried with the authorities that kubectl will get, so that what
- * is written works. Throws as `dialTls`.
+ * is written works. Throws `unsupported` where kubectl cannot get through, and as `dialTls`.
  */
 export async function kubeAddress({ env }: Pick<CliIo, "env">, { facts, hostCaPem: ca }: Profile, proxy: HostPort): Promise<KubeAddress> {
   const answer = await httpsGet(proxy, "/webapi/find", { env, insecure: true, maxBytes: maxAnswer });
@@ -28,6 +29,8 @@ export async function kubeAddress({ env }: Pick<CliIo, "env">, { facts, hostCaPe
     throw new PlatformError("unsupported", "the proxy does not serve Kubernetes", { hint: `upgrade the proxies of ${facts.cluster}` });
   }
   const address = stated.address ?? proxy;
+  // Requests to the auth service have shown it.
+  if (isEndedBefore(address)) throw endsTls(address);
   const names = [...new Set([kubeServerName(stated.address?.host ?? proxy.host), internalKubeName])];
   let refused: unknown;
   for (const serverName of names) {
@@ -41,6 +44,16 @@ export async function kubeAddress({ env }: Pick<CliIo, "env">, { facts, hostCaPe
     }
   }
   throw refused;
+}
+
+function endsTls(address: HostPort): PlatformError {
+  return new PlatformError(
+    "unsupported",
+    `kubectl itself does not get through to the proxy: something in front of ${formatHostPort(address)} ends TLS`,
+    {
+      hint: "use `tsh proxy kube <name>`, or `tsh kubectl --kube-cluster=<name>`, which do; or give the proxy an address for kubectl (docs/load-balancers.md)",
+    },
+  );
 }
 
 /** What `/webapi/find` says of Kubernetes; without an address it is at that of the web. Pure. */

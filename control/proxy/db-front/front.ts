@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { terminateTls } from "../../../core/transport/arrivals/server-tls.ts";
@@ -6,9 +7,9 @@ import type { RoutingServices } from "../routing/routing-services.ts";
 import type { RelayedStreams } from "../routing/running-streams.ts";
 import type { CancelRequests } from "./cancel-requests.ts";
 
-/** A new connection of a database client. */
-export interface FrontArrival {
-  readonly socket: Socket;
+/** A new connection of a database client; one to the web port may be inside another one. */
+export interface FrontArrival<Stream extends Duplex = Socket> {
+  readonly socket: Stream;
   /** `ip:port` of the peer. */
   readonly peer: string;
   /** Call this once the user may use the database: until then the connection may be dropped for a newer one. */
@@ -33,7 +34,7 @@ export type Front = (arrival: FrontArrival, services: FrontServices) => Promise<
 export const startMs = 10_000;
 
 /** Ends the client's TLS, by the cluster's own certificate. Its certificate is judged later, so that a refusal has words. Throws as `terminateTls`. */
-export async function endClientTls(socket: Socket, { identity }: Pick<FrontServices, "identity">, alpn: string): Promise<TLSSocket> {
+export async function endClientTls(socket: Duplex, { identity }: Pick<FrontServices, "identity">, alpn: string): Promise<TLSSocket> {
   const tls = await terminateTls(socket, { context: identity.current().databases, alpn, requestCertificate: true, timeoutMs: startMs });
   return tls.on("error", () => {});
 }

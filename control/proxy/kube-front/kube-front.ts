@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { toPlatformError } from "../../../core/errors/platform-error.ts";
 import { refuseKubeClient } from "../../../core/kubernetes/refuse-kube-client.ts";
@@ -15,7 +16,7 @@ export interface KubeFrontServices extends ReachKubeServices {
 
 /** A new connection of a client of Kubernetes. */
 export interface KubeArrival {
-  readonly socket: Socket;
+  readonly socket: Duplex;
   /** `ip:port` of the peer. */
   readonly peer: string;
   /** Call this once the user may use the cluster: until then the connection may be dropped for a newer one. */

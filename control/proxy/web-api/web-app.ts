@@ -4,8 +4,9 @@ import Fastify from "fastify";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { peerAddress } from "../../../core/transport/arrivals/listen.ts";
+import { type ArrivedSocket, peerAddress } from "../../../core/transport/arrivals/listen.ts";
 import { formatHostPort } from "../../../core/transport/host-port.ts";
+import { upgradePath } from "../../../core/transport/upgrade/websocket-stream.ts";
 import type { AppSites } from "../app-front/app-sites.ts";
 import type { Access } from "../routing/read-access.ts";
 import type { RoutingServices } from "../routing/routing-services.ts";
@@ -17,6 +18,7 @@ import { browserSessions } from "./api/browser-sessions.ts";
 import { OpenSockets } from "./api/open-sockets.ts";
 import type { TakeUpgrade } from "./api/socket-route.ts";
 import { authorityRoutes } from "./authority-routes.ts";
+import { connectionUpgrade, plainUpgradeRoute } from "./connection-upgrade.ts";
 import { inviteRoutes } from "./invite-routes.ts";
 import { jwksRoute } from "./jwks-route.ts";
 import { launchPageRoute } from "./launch-page.ts";
@@ -65,6 +67,8 @@ export interface WebServices {
   /** For terminals of browsers. */
   readonly routing: RoutingServices;
   readonly relaying: RelayedStreams;
+  /** Takes what comes in a connection upgrade. */
+  readonly receiveUpgraded: (socket: ArrivedSocket) => void;
   readonly signal: AbortSignal;
 }
 
@@ -102,6 +106,7 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
   packageRoutes(app, services);
   scriptRoute(app, services);
   launchPageRoute(app);
+  plainUpgradeRoute(app);
   uiRoutes(app, { archive: uiArchive });
   const api = createApi(app, browserSessions(services.auth), services);
   const openSockets = new OpenSockets(services);
@@ -144,11 +149,16 @@ function apiRoutes(api: Api, services: WebServices): void {
 }
 
 /** By path: what takes requests to become WebSockets. */
-function socketRoutes(api: Api, { routing, relaying, log, signal }: WebServices, openSockets: OpenSockets): ReadonlyMap<string, TakeUpgrade> {
+function socketRoutes(
+  api: Api,
+  { routing, relaying, receiveUpgraded, log, signal }: WebServices,
+  openSockets: OpenSockets,
+): ReadonlyMap<string, TakeUpgrade> {
   const report = (error: PlatformError): void => log.error("a WebSocket failed", { error: error.cause ?? error });
   const sockets = { openSockets, peerOf: ({ socket }: IncomingMessage) => peerAddress(socket), signal, report };
   const streams = { ...routing, relaying };
   return new Map([
+    [upgradePath, connectionUpgrade(receiveUpgraded)],
     [terminalPath, terminalRoute(api, streams, sockets)],
     [uploadPath, uploadRoute(api, streams, sockets)],
   ]);

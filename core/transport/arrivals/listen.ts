@@ -1,4 +1,5 @@
 import { createServer, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { errorText, PlatformError } from "../../errors/platform-error.ts";
 import type { Log } from "../../log/log.ts";
 import { formatHostPort, type HostPort } from "../host-port.ts";
@@ -48,8 +49,11 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   }
 }
 
+/** A new connection: a socket, or a stream inside one that came as a connection upgrade, with the addresses of that one. */
+export type ArrivedSocket = Duplex & Pick<Partial<Socket>, "remoteAddress" | "remotePort">;
+
 /** `ip:port` of the other end, IPv4 without the IPv6 wrapping. */
-export function peerAddress(socket: Socket): string {
+export function peerAddress(socket: Pick<ArrivedSocket, "remoteAddress" | "remotePort">): string {
   const host = (socket.remoteAddress ?? "unknown").replace(/^::ffff:(?=\d+\.)/, "");
   return formatHostPort({ host, port: socket.remotePort ?? 0 });
 }

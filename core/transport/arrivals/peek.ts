@@ -1,4 +1,4 @@
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { type ClientHello, parseClientHello } from "./client-hello.ts";
 
@@ -14,7 +14,7 @@ export interface PeekOptions {
  * Reads until the peer's protocol is clear, and puts everything back into the socket, which is left paused.
  * Throws PlatformError `invalid`, `timeout` or `unavailable`.
  */
-export function peek(socket: Socket, options: PeekOptions): Promise<Peeked> {
+export function peek(socket: Duplex, options: PeekOptions): Promise<Peeked> {
   return new Promise((resolve, reject) => {
     let held: Buffer = Buffer.alloc(0);
     const finish = (settle: () => void): void => {
@@ -91,7 +91,7 @@ interface TurnAwayWords {
 }
 
 /** Reports in the peer's own protocol that this is the wrong port. SSH clients show such a line (RFC 4253 §4.2). */
-export function turnAway(socket: Socket, speaks: Exclude<Peeked["speaks"], "tls">, words: TurnAwayWords): void {
+export function turnAway(socket: Duplex, speaks: Exclude<Peeked["speaks"], "tls">, words: TurnAwayWords): void {
   if (speaks === "postgres") return void socket.destroy();
   const http = `${words.http}\n`;
   const text =

@@ -1,17 +1,17 @@
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { encodeFatal } from "../../../../core/databases/postgres/fatal.ts";
 import { readFirst } from "../../../../core/databases/postgres/first-message.ts";
 import { readStart, takeFirst } from "../../../../core/databases/postgres/read-start.ts";
 import { sayFarewell } from "../../../../core/databases/say-farewell.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import { endClientTls, type Front, type FrontArrival, type FrontServices } from "../front.ts";
+import { endClientTls, type FrontArrival, type FrontServices } from "../front.ts";
 import { relayClient } from "../relay-client.ts";
 
 /** ALPN of PostgreSQL, which clients of version 17 and later offer. */
 const alpnName = "postgresql";
 
 /** Serves a client from its first byte: TLS on request or at once, or a request to cancel a query. */
-export const servePostgres: Front = async (arrival, services) => {
+export async function servePostgres(arrival: FrontArrival<Duplex>, services: FrontServices): Promise<void> {
   const { socket, peer } = arrival;
   const start = await readStart(socket, "S", services.signal);
   if (start.kind === "cancel") return await cancel(socket, { key: start.key, peer }, services);
@@ -22,10 +22,10 @@ export const servePostgres: Front = async (arrival, services) => {
     return await sayFarewell(socket, encodeFatal(error), services.signal);
   }
   await servePostgresTls(arrival, services, start.kind === "hello");
-};
+}
 
 /** Serves a client that begins TLS now. `isDirect`: it has not asked for it before, and has to name its protocol, as every server demands. */
-export async function servePostgresTls(arrival: FrontArrival, services: FrontServices, isDirect = true): Promise<void> {
+export async function servePostgresTls(arrival: FrontArrival<Duplex>, services: FrontServices, isDirect = true): Promise<void> {
   const { socket, peer, established } = arrival;
   const tls = await endClientTls(socket, services, alpnName);
   if (isDirect && tls.alpnProtocol !== alpnName) {
@@ -44,9 +44,8 @@ export async function servePostgresTls(arrival: FrontArrival, services: FrontSer
 }
 
 /** No answer: the end of the connection means that the request has been dealt with. */
-async function cancel(socket: Socket, { key, peer }: { readonly key: Buffer; readonly peer: string }, services: FrontServices): Promise<void> {
+async function cancel(socket: Duplex, { key, peer }: { readonly key: Buffer; readonly peer: string }, services: FrontServices): Promise<void> {
   socket.on("error", () => {}).resume();
   await services.cancels.send(key, peer);
-  socket.end();
-  socket.destroySoon();
+  socket.end(() => socket.destroy());
 }
