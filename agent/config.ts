@@ -107,9 +107,10 @@ function kubeConfig({
   kubeconfig_file: kubeconfigFile,
   kube_cluster_name: podCluster,
   labels,
+  commands,
   resources,
 }: PlatformConfig["kubernetes_service"]): KubeConfig {
-  return { kubeconfigFile, podCluster, labels, matchers: resources.map((one) => one.labels) };
+  return { kubeconfigFile, podCluster, labels, commands, matchers: resources.map((one) => one.labels) };
 }
 
 function sshConfig({ platform, ssh_service: ssh }: PlatformConfig): SshConfig {

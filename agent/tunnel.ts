@@ -142,6 +142,7 @@ export class Tunnel {
       case "access":
         this.#hear(message);
         this.#events.onAccess(message.accessRevision);
+        if (message.notice !== undefined) this.#log.warn(`the proxy says: ${message.notice}`);
         return;
       case "drain":
         this.#events.onDrain();

@@ -9,7 +9,18 @@ function client(...resources: readonly object[]): Parameters<typeof offeredDatab
   const asked: unknown[] = [];
   const listOffered = async (request: unknown) => {
     asked.push(request);
-    return { resources: resources.map((resource) => ({ kind: "db", labels: {}, details: {}, hostIds: [], hosts: [], accounts: [], ...resource })) };
+    return {
+      resources: resources.map((resource) => ({
+        kind: "db",
+        labels: {},
+        details: {},
+        hostIds: [],
+        hosts: [],
+        accounts: [],
+        unused: "",
+        ...resource,
+      })),
+    };
   };
   return { asked, listOffered } as never;
 }

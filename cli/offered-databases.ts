@@ -31,6 +31,8 @@ export interface ListedDatabase {
   readonly users?: readonly string[];
   /** Agents make the caller's account, the only one of `users`. */
   readonly auto_user?: true;
+  /** Why no connection uses it. */
+  readonly unused?: string;
 }
 
 /** The matching databases that the caller may see, by name. Throws the auth service's refusal. */
@@ -46,7 +48,7 @@ export async function offeredDatabases(
 
 type Offer = Awaited<ReturnType<AuthClient["listOffered"]>>["resources"][number];
 
-function listedDatabase({ name, labels, details, hostIds, hosts, accounts, makesAccount }: Offer): ListedDatabase {
+function listedDatabase({ name, labels, details, hostIds, hosts, accounts, makesAccount, unused }: Offer): ListedDatabase {
   const seen =
     hosts.length > 0 ? hosts : hostIds.map((id) => ({ id, hostname: "", health: details.health ?? "", healthError: details.health_error ?? "" }));
   const agents = seen.map(({ id, hostname, health, healthError }) => ({
@@ -57,7 +59,7 @@ function listedDatabase({ name, labels, details, hostIds, hosts, accounts, makes
   }));
   const health = offeredHealths.find((one) => agents.some((agent) => agent.health === one)) ?? "unknown";
   const users = accounts.length > 0 ? { users: accounts, ...(makesAccount && { auto_user: true as const }) } : {};
-  return { name, protocol: details.protocol ?? "", health, labels, agents, ...users };
+  return { name, protocol: details.protocol ?? "", health, labels, agents, ...users, ...(unused !== "" && { unused }) };
 }
 
 /** Columns of one command. */
@@ -88,7 +90,22 @@ export function databasesResult<One extends ListedDatabase>(
     const reasons = faults.filter((one) => isWanted(one.health)).map(({ row }) => row);
     return reasons.length === 0 ? [] : [renderTable([title, "Agent on", "Reason"], reasons)];
   };
-  const tables = [table, ...below("Unhealthy", (health) => health === "unhealthy"), ...below("Faulty", (health) => health !== "unhealthy")];
+  const tables = [
+    table,
+    ...below("Unhealthy", (health) => health === "unhealthy"),
+    ...below("Faulty", (health) => health !== "unhealthy"),
+    ...unusedTable(all),
+  ];
   const text = tables.join("\n\n");
   return { data: all, text, names: [...new Set(all.map(({ name }) => name))] };
+}
+
+/** Resources that connections do not use, and why; none: no table. Pure. */
+export function unusedTable(
+  all: readonly { readonly name: string; readonly agents: readonly Pick<DatabaseAgent, "id" | "hostname">[]; readonly unused?: string }[],
+): readonly string[] {
+  const rows = all.flatMap(({ name, agents, unused }) => {
+    return unused === undefined ? [] : [[name, agents.map(({ id, hostname }) => hostname || id).join(", "), unused]];
+  });
+  return rows.length === 0 ? [] : [renderTable(["Not used", "Agent on", "Reason"], rows)];
 }

@@ -23,8 +23,9 @@ export class ApiServers {
     signal.addEventListener("abort", () => this.follow([]), { once: true });
   }
 
-  /** The cluster with its connections. */
-  of({ name, labels, server }: DescribedCluster): OfferedCluster {
+  /** The cluster with its connections; its labels are always the current ones. */
+  of(cluster: DescribedCluster): OfferedCluster {
+    const { name, server } = cluster;
     const settings = settingsOf(server);
     let found = this.#open.get(name);
     if (found?.settings !== settings) {
@@ -35,7 +36,14 @@ export class ApiServers {
       found = { settings, over, api, kinds: new KnownKinds(api) };
       this.#open.set(name, found);
     }
-    return { name, labels, api: found.api, kinds: found.kinds };
+    return {
+      name,
+      get labels() {
+        return cluster.labels;
+      },
+      api: found.api,
+      kinds: found.kinds,
+    };
   }
 
   /** Ends the connections of clusters that are not offered any more, or that are reached in another way by now. */

@@ -3,6 +3,7 @@ import { kubeClusterDocument } from "../../core/resources/kube-cluster.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
 import type { LabelMatchers } from "../../core/resources/role.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
+import { HostLabels, type LabelCommand } from "../labels/host-labels.ts";
 import { HealthChecks } from "../service/health-checks.ts";
 import { offerResources } from "../service/offered-resources.ts";
 import type { Service } from "../service/service.ts";
@@ -17,19 +18,24 @@ export interface KubeConfig {
   readonly podCluster?: string | undefined;
   /** Of the clusters of the configuration. */
   readonly labels: Labels;
+  /** More of them, whose values commands print. */
+  readonly commands: readonly LabelCommand[];
   /** Labels of the cluster's `kube_cluster` resources that are offered too. */
   readonly matchers: readonly LabelMatchers[];
 }
 
 /** Kubernetes clusters that this host can reach. Throws `invalid` or `unsupported` for a kubeconfig that this version cannot use. */
-export async function prepareKube({ kubeconfigFile, podCluster, labels, matchers }: KubeConfig, env: Env): Promise<Service> {
-  const own = [
+export async function prepareKube({ kubeconfigFile, podCluster, labels, commands, matchers }: KubeConfig, env: Env): Promise<Service> {
+  const described = [
     ...(kubeconfigFile === undefined ? [] : await clustersOfFile(kubeconfigFile, labels)),
     ...(podCluster === undefined ? [] : [await clusterOfPod(podCluster, labels, env)]),
   ];
   return {
     name: "kube",
     open: async (deps, signal) => {
+      const { log } = deps;
+      const printed = await HostLabels.open({ fixed: labels, commands, log, changed: () => offered.announce() }, signal);
+      const own = described.map((one) => withLabels(one, () => printed.current));
       const servers = new ApiServers(env, signal);
       const details = ({ name }: DescribedCluster) => health.details(name);
       const sources = {
@@ -68,6 +74,17 @@ export async function prepareKube({ kubeconfigFile, podCluster, labels, matchers
           },
         },
       };
+    },
+  };
+}
+
+/** The cluster with labels that change. Pure. */
+function withLabels({ name, server }: DescribedCluster, current: () => Labels): DescribedCluster {
+  return {
+    name,
+    server,
+    get labels() {
+      return current();
     },
   };
 }

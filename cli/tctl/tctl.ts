@@ -3,7 +3,7 @@ import type { CliIo } from "../io.ts";
 import { runProgram } from "../run-program.ts";
 import { completionCommand, identityOption, versionCommand } from "../shared-commands.ts";
 import { authCommands, backupCommand, statusCommand } from "./commands/cluster-commands.ts";
-import { databasesCommands, inventoryCommands, nodesCommands, upgradesCommands } from "./commands/host-commands.ts";
+import { databasesCommands, inventoryCommands, kubeCommands, nodesCommands, upgradesCommands } from "./commands/host-commands.ts";
 import { proxyOption } from "./commands/remote.ts";
 import { accessCommands, lockCommands, resourceCommands, tokensCommands, usersCommands } from "./commands/resource-commands.ts";
 import { auditCommands, recordingsCommands, sessionsCommands } from "./commands/session-commands.ts";
@@ -15,6 +15,7 @@ const commands: readonly CommandSpec[] = [
   tokensCommands,
   nodesCommands,
   databasesCommands,
+  kubeCommands,
   inventoryCommands,
   accessCommands,
   ...lockCommands,

@@ -14,15 +14,17 @@ import { CancelRequests } from "./db-front/cancel-requests.ts";
 import { CurrentIdentity, type HostCredentialsSource } from "./identity/current-identity.ts";
 import { WebCertificates } from "./identity/web-certificates.ts";
 import { openBetween } from "./recording/open-between.ts";
-import { AccessCache } from "./routing/access-cache.ts";
+import { AccessCache, accessRevisions } from "./routing/access-cache.ts";
 import { AuditQueue } from "./routing/audit-queue.ts";
 import { HostDirectory } from "./routing/host-directory.ts";
 import { LimitedStreams } from "./routing/limited-streams.ts";
 import { findSession } from "./routing/open-join.ts";
 import { RelayedStreams, RunningStreams } from "./routing/running-streams.ts";
 import { ExpectedHosts } from "./tunnels/expected-hosts.ts";
+import { OfferDisputes } from "./tunnels/offer-disputes.ts";
 import { TunnelRegistry } from "./tunnels/registry.ts";
 import { StatusReports } from "./tunnels/report-node.ts";
+import type { Tunnel } from "./tunnels/tunnel.ts";
 import type { UpgradeLimit } from "./versions/open-version-server.ts";
 
 export type ListenerMode = "multiplex" | "separate";
@@ -98,6 +100,11 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
     registry,
     findSession: (sid: string) => findSession(auth, sid),
     statuses: new StatusReports({ auth, log, signal }),
+    disputes: new OfferDisputes<Tunnel>({
+      registry,
+      log,
+      notify: (tunnel, notice) => tunnel.send({ type: "access", ...accessRevisions(access), notice }),
+    }),
     expected: new ExpectedHosts(),
     arriving: new ExpectedHosts(),
     hosts: new HostDirectory({ auth, log, cluster, clock }),

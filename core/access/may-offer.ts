@@ -7,3 +7,8 @@ export function mayOffer(limits: OfferLimits, { kind, name }: { readonly kind: s
   const names = isServedKind(kind) ? limits[kind] : undefined;
   return names === undefined || names.some((pattern) => matchValue(pattern, name));
 }
+
+/** Whether the token of a host with these limits names resources of this kind. Pure. */
+export function isNamed(limits: OfferLimits, kind: string): boolean {
+  return isServedKind(kind) && limits[kind] !== undefined;
+}

@@ -15,6 +15,8 @@ export function brokenRules(file: unknown): readonly BrokenRule[] {
   const served = serviceNames.map((kind) => serviceKinds[kind].section).filter(runs);
   const [first = ""] = served;
   const agent = served.length > 0;
+  /** A service that proxies do not dial. */
+  const indirect = served.find((section) => section !== serviceKinds.ssh.section);
   const rules: readonly [broken: boolean, path: string, text: string][] = [
     [
       has("platform", "proxy_server") && has("platform", "auth_server"),
@@ -47,7 +49,16 @@ export function brokenRules(file: unknown): readonly BrokenRule[] {
       "platform.auth_server",
       "to join the auth service directly, set platform.ca_pin: it is how this host recognizes the auth service; `tctl status` shows the pin",
     ],
-    [commandOfFixedLabel(file), "ssh_service.commands", "a label has either a fixed value or a command; take it out of labels or out of commands"],
+    [
+      agent && !proxy && !auth && has("platform", "auth_server") && indirect !== undefined,
+      indirect ?? "",
+      "only SSH is served at a port of its own: what this section offers is reached through a tunnel; set platform.proxy_server in place of auth_server",
+    ],
+    ...["ssh_service", "kubernetes_service"].map((section): [boolean, string, string] => [
+      commandOfFixedLabel(file, section),
+      `${section}.commands`,
+      "a label has either a fixed value or a command; take it out of labels or out of commands",
+    ]),
     [
       !auth && !proxy && !agent,
       "",
@@ -57,12 +68,12 @@ export function brokenRules(file: unknown): readonly BrokenRule[] {
   return rules.flatMap(([broken, path, text]) => (broken ? [{ path: path === "" ? [] : path.split("."), text }] : []));
 }
 
-function commandOfFixedLabel(file: unknown): boolean {
-  const commands = valueAt(file, ["ssh_service", "commands"]);
+function commandOfFixedLabel(file: unknown, section: string): boolean {
+  const commands = valueAt(file, [section, "commands"]);
   if (!Array.isArray(commands)) return false;
   return commands.some((one) => {
     const name = valueAt(one, ["name"]);
-    return typeof name === "string" && valueAt(file, ["ssh_service", "labels", name]) !== undefined;
+    return typeof name === "string" && valueAt(file, [section, "labels", name]) !== undefined;
   });
 }
 

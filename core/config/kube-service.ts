@@ -2,6 +2,7 @@ import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { labelsSchema } from "../resources/metadata.ts";
 import { labelMatchersSchema } from "../resources/role.ts";
+import { labelCommandsSchema } from "./label-commands.ts";
 import { onOff } from "./setting.ts";
 
 /** Maximum clusters of one agent, from its kubeconfig and the cluster's resources together. */
@@ -14,7 +15,10 @@ export const kubeServiceSchema = z
     kubeconfig_file: z.string().refine(isAbsolute, "must be an absolute path").optional(),
     /** Name of the cluster in whose pod the agent runs; it uses the pod's service account. */
     kube_cluster_name: z.string().min(1).max(253).optional(),
+    /** Of the clusters above; those of `resources` have labels of their own. */
     labels: labelsSchema.default({}),
+    /** More of these labels, each printed by a command on this host. */
+    commands: labelCommandsSchema,
     /** `kube_cluster` resources that this agent offers too: those whose labels match one of these. */
     resources: z
       .array(z.strictObject({ labels: labelMatchersSchema }))

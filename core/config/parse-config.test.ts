@@ -169,6 +169,18 @@ describe("a file is refused for", () => {
       `${head}  auth_server: a.test\n  auth_token: t\nssh_service: {}\n`,
       "4: to join the auth service directly, set platform.ca_pin: it is how this host recognizes the auth service; `tctl status` shows the pin",
     ],
+    ...["app_service: { apps: [{ name: a, uri: tcp://127.0.0.1:1 }] }", "kubernetes_service: { kubeconfig_file: /k }"].map(
+      (section): [string, string, string] => [
+        `what is reached through a tunnel alone, beside the auth service: ${section.slice(0, 4)}`,
+        `version: v3\nplatform: { auth_server: "a:3025", ca_pin: "sha256:${"0".repeat(64)}" }\n${section}\n`,
+        "3: only SSH is served at a port of its own: what this section offers is reached through a tunnel; set platform.proxy_server in place of auth_server",
+      ],
+    ),
+    [
+      "a label of Kubernetes clusters with a value and a command",
+      `${head}kubernetes_service:\n  kubeconfig_file: /k\n  labels: { env: a }\n  commands: [{ name: env, command: [x] }]\n`,
+      "7: a label has either a fixed value or a command; take it out of labels or out of commands",
+    ],
     [
       "a proxy without an auth service",
       `${head}proxy_service: {}\n`,

@@ -3,8 +3,7 @@ import { z } from "zod";
 import { isTemplate, parseTemplate } from "../access/templates.ts";
 import type { PlatformError } from "../errors/platform-error.ts";
 import { type ServiceKind, serviceKinds, serviceNames } from "../kinds/service-kinds.ts";
-import { parseDuration } from "../resources/duration.ts";
-import { labelKeyText, labelsSchema } from "../resources/metadata.ts";
+import { labelsSchema } from "../resources/metadata.ts";
 import { hostnameText } from "../resources/node.ts";
 import { recordingModes } from "../resources/recording.ts";
 import { listenersPort } from "../transport/host-port.ts";
@@ -12,7 +11,8 @@ import { appServiceSchema } from "./app-service.ts";
 import { storageSchema } from "./audit-destination.ts";
 import { dbServiceSchema } from "./db-service.ts";
 import { kubeServiceSchema } from "./kube-service.ts";
-import { hostPortText, oneAddress, onOff, orList, sshAlgorithmKeys } from "./setting.ts";
+import { labelCommandsSchema } from "./label-commands.ts";
+import { hostPortText, oneAddress, onOff, orList, positiveDuration, sshAlgorithmKeys } from "./setting.ts";
 import { upgradeChannels } from "./upgrade-channels.ts";
 
 /** Default ports, as in the reference. */
@@ -69,17 +69,6 @@ export const platformSchema = z.strictObject({
   log: logSchema.prefault({}),
   storage: storageSchema.prefault({}),
   ...sshAlgorithmKeys,
-});
-
-const positiveDuration = z.string().transform((text, context) => {
-  try {
-    const seconds = parseDuration(text);
-    if (seconds > 0) return seconds;
-  } catch {
-    // The issue below has the expected form.
-  }
-  context.addIssue({ code: "custom", message: 'must be a duration such as "12h" or "1h30m"' });
-  return z.NEVER;
 });
 
 const recordingModeText = `must be ${recordingModes.slice(0, -1).join(", ")} or ${recordingModes.at(-1)}`;
@@ -146,14 +135,6 @@ export const proxySchema = z.strictObject({
   packages_dir: absolutePath.optional(),
 });
 
-/** A label whose value a command prints. */
-const labelCommand = z.strictObject({
-  name: labelKeyText,
-  command: z.array(z.string().min(1, "must not be empty")).min(1, "must name a program").max(64),
-  /** Seconds. */
-  period: positiveDuration.prefault("1m"),
-});
-
 const pamValue = z
   .string("must be text; put it in quotes")
   .max(1024)
@@ -184,11 +165,7 @@ const pamSchema = z.strictObject({
 export const sshSchema = z.strictObject({
   enabled: onOff.default(true),
   labels: labelsSchema.default({}),
-  commands: z
-    .array(labelCommand)
-    .max(64)
-    .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "must not name a label twice")
-    .default([]),
+  commands: labelCommandsSchema,
   /** Listening address when it joins the auth service directly; behind a proxy it opens no port. */
   listen_addr: hostPortText(ports.ssh).prefault(`0.0.0.0:${ports.ssh}`),
   /** Additional names in the host's certificate; if it listens, also addresses that the proxies dial. */

@@ -1,11 +1,24 @@
 import { z } from "zod";
 import { PlatformError } from "../errors/platform-error.ts";
+import { parseDuration } from "../resources/duration.ts";
 import { isAead, knownAlgorithms, type SshAlgorithms, usualAlgorithms } from "../ssh/algorithms.ts";
 import { type HostPort, parseHostPort } from "../transport/host-port.ts";
 
 /** Shapes of single settings, shared by the sections. Each names the expected form in its message. */
 
 const switchWords: Readonly<Record<string, boolean>> = { yes: true, on: true, true: true, no: false, off: false, false: false };
+
+/** Seconds. */
+export const positiveDuration = z.string().transform((text, context) => {
+  try {
+    const seconds = parseDuration(text);
+    if (seconds > 0) return seconds;
+  } catch {
+    // The issue below has the expected form.
+  }
+  context.addIssue({ code: "custom", message: 'must be a duration such as "12h" or "1h30m"' });
+  return z.NEVER;
+});
 
 /** `yes`/`no` as the reference writes them (text in YAML 1.2), and `true`/`false`, `on`/`off`. */
 export const onOff = z.union([z.boolean(), z.string()], "must be yes or no").transform((value, context) => {

@@ -85,8 +85,8 @@ const proxyMessageSchema = z.discriminatedUnion("type", [
     proxies,
     resources,
   }),
-  /** Roles, authorities, proxies or resources changed: the changed ones are fetched again. */
-  z.object({ type: z.literal("access"), accessRevision: text, authorities, proxies, resources }),
+  /** Roles, authorities, proxies or resources changed: the changed ones are fetched again. `notice`: as in the welcome; older agents ignore it. */
+  z.object({ type: z.literal("access"), accessRevision: text, authorities, proxies, resources, notice: text.optional() }),
   /** The proxy is stopping: open the next tunnel, end this one when its streams have ended. */
   z.object({ type: z.literal("drain") }),
   z.object({ type: z.literal("refused"), code: z.enum(errorCodes), message: text, hint: text.optional() }),

@@ -1,5 +1,5 @@
 import type { CommandSpec, OptionSpec } from "../../command.ts";
-import { databaseFilterOptions, hostFilterOptions } from "../../host-filter.ts";
+import { databaseFilterOptions, hostFilterOptions, kubeFilterOptions } from "../../host-filter.ts";
 import { remote } from "./remote.ts";
 
 /*
@@ -43,6 +43,24 @@ export const databasesCommands: CommandSpec = {
       formats: ["text", "json", "yaml", "names"],
       examples: ["tctl db ls env=prod", "tctl db ls --query='status == \"unhealthy\"' --format=names"],
       run: async (call) => (await import("../databases.ts")).listDatabases(call),
+    }),
+  ],
+};
+
+export const kubeCommands: CommandSpec = {
+  name: "kube",
+  summary: "Kubernetes clusters that agents offer, and their health",
+  commands: [
+    remote({
+      name: "ls",
+      summary: "list the Kubernetes clusters that connected agents offer",
+      details:
+        "List the Kubernetes clusters that connected agents offer, those of their configuration files included: all, or those with these labels\n(key=value, separated by commas) and words in name or labels. Below stands why one is not used, for example that its agents disagree.",
+      args: ["[label or word...]"],
+      options: kubeFilterOptions,
+      formats: ["text", "json", "yaml", "names"],
+      examples: ["tctl kube ls env=prod", "tctl kube ls --format=names"],
+      run: async (call) => (await import("../kube-clusters.ts")).listKubeClusters(call),
     }),
   ],
 };

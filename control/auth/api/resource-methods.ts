@@ -137,16 +137,18 @@ export function offeredMethods(api: Api): Handlers<"reportOffered" | "listOffere
       const allowed: readonly string[] = await allowedServices(context.storage, hostId);
       const limits = await offerLimits(context.storage, hostId);
       const offered = reported.map((one) => checkDocument(offeredSchema, one)).filter((one) => allowed.includes(one.kind) && mayOffer(limits, one));
-      context.offered.report(hostId, offered, bytes);
+      context.offered.report(hostId, offered, bytes, limits);
       return {};
     },
     listOffered: async ({ kind, labels: wanted, search, query }, caller) => {
       const matches = compileFactsFilter({ labels: wanted, search, query });
       let isVisible: (one: Offered, hostId: string) => boolean = () => true;
+      let isAdmin = true;
       try {
         await requireRule(context, caller, { resource: "node", verb: "list" });
       } catch (thrown) {
         if (!isDenied(thrown) || caller.kind !== "user") throw thrown;
+        isAdmin = false;
         const reaches = await mayReach(context, caller);
         // Names there are decided when they are used.
         isVisible = ({ kind: served, name, labels }, serverId) =>
@@ -155,7 +157,7 @@ export function offeredMethods(api: Api): Handlers<"reportOffered" | "listOffere
       const isWanted = (one: Offered, hostId: string): boolean => (kind === "" || one.kind === kind) && isVisible(one, hostId);
       const listed = listOffered(context.offered, context.live, isWanted);
       const accountsAt = await allowedAccounts(context, caller);
-      const found = listed.filter((one) => matches(offeredFacts(one)));
+      const found = listed.filter((one) => (isAdmin || !one.isPassedOver) && matches(offeredFacts(one)));
       const listedOne = (one: OfferedResource) => {
         const { accounts, makesAccount } = accountsAt(one);
         return { ...offeredMessage(one), accounts: [...accounts], makesAccount };
@@ -170,6 +172,6 @@ function offeredFacts({ name, labels, hosts }: OfferedResource): HostFacts {
   return { id: "", name, version: "", status: bestHealth(hosts), labels };
 }
 
-function offeredMessage({ kind, name, labels, details, hosts }: OfferedResource): MessageInitShape<typeof OfferedResourceSchema> {
-  return { kind, name, labels: { ...labels }, details: { ...details }, hostIds: hosts.map(({ id }) => id), hosts: [...hosts] };
+function offeredMessage({ kind, name, labels, details, hosts, unused }: OfferedResource): MessageInitShape<typeof OfferedResourceSchema> {
+  return { unused, kind, name, labels: { ...labels }, details: { ...details }, hostIds: hosts.map(({ id }) => id), hosts: [...hosts] };
 }

@@ -30,7 +30,7 @@ export async function openAppSession(
     offered,
     live,
     ({ kind, name, labels }, serverId) => kind === "app" && name === app && reaches({ kind, served: { name, labels }, serverId }),
-  );
+  ).filter(({ isPassedOver }) => !isPassedOver);
   if (usable.length === 0) {
     throw new PlatformError(
       "denied",

@@ -76,6 +76,8 @@ test("hosts that differ only in the health and the address of a resource are one
       { id: "b", hostname: "host-b", health: "unknown", healthError: "" },
       { id: "c", hostname: "host-c", health: "healthy", healthError: "" },
     ],
+    unused: expect.stringContaining("differing settings"),
+    isPassedOver: false,
   });
   expect(listed.map(({ hosts }) => hosts.map(({ id }) => id).join("")).toSorted()).toEqual(["abc", "d", "e"]);
 });

@@ -1,6 +1,9 @@
+import { isNamed } from "../../../core/access/may-offer.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type HealthFacts, type Offered, type OfferedHealth, offeredHealths, splitHealth } from "../../../core/resources/offered.ts";
+import type { OfferLimits } from "../../../core/resources/token.ts";
 import type { LiveNodes } from "./live-nodes.ts";
+import { type Offers, offerFaults } from "./offer-faults.ts";
 
 /** Maximum of all hosts together, bytes of JSON. */
 const mostBytes = 128 * 1024 * 1024;
@@ -8,6 +11,8 @@ const mostBytes = 128 * 1024 * 1024;
 interface HostOffer {
   readonly offered: readonly Offered[];
   readonly bytes: number;
+  /** Of the host's join token. */
+  readonly limits: OfferLimits;
 }
 
 /** Resources that hosts offer, as reported by their proxies: in memory, used while the host is connected. */
@@ -21,12 +26,12 @@ export class LiveOffered {
   }
 
   /** Replaces the list of a host. Throws `limit`. */
-  report(hostId: string, offered: readonly Offered[], bytes: number): void {
+  report(hostId: string, offered: readonly Offered[], bytes: number, limits: OfferLimits = {}): void {
     this.forget(hostId);
     if (offered.length === 0) return;
     if (this.#bytes + bytes > mostBytes)
       throw new PlatformError("limit", "the hosts of this cluster offer more resources than the auth service can keep");
-    this.#hosts.set(hostId, { offered, bytes });
+    this.#hosts.set(hostId, { offered, bytes, limits });
     this.#bytes += bytes;
   }
 
@@ -39,9 +44,14 @@ export class LiveOffered {
 
   /** Forgets the resources of services that the host does not run any more. */
   keepServices(hostId: string, services: readonly string[]): void {
-    const offered = this.#hosts.get(hostId)?.offered ?? [];
+    const { offered = [], limits } = this.#hosts.get(hostId) ?? {};
     const kept = offered.filter(({ kind }) => services.includes(kind));
-    if (kept.length < offered.length) this.report(hostId, kept, Buffer.byteLength(JSON.stringify(kept)));
+    if (kept.length < offered.length) this.report(hostId, kept, Buffer.byteLength(JSON.stringify(kept)), limits);
+  }
+
+  /** Whether the join token of a host names resources of this kind. */
+  isNamed(hostId: string, kind: string): boolean {
+    return isNamed(this.#hosts.get(hostId)?.limits ?? {}, kind);
   }
 
   /** What a connected host offers under this name; undefined: nothing. */
@@ -60,6 +70,8 @@ export class LiveOffered {
   }
 }
 
+const passedOverReason = "not used: the join token of another host that offers it names it, and that of this host names none";
+
 /** A connected host that offers a resource, and how it sees it. */
 export interface OfferingHost extends HealthFacts {
   readonly id: string;
@@ -71,14 +83,19 @@ export interface OfferedResource extends Offered {
   readonly details: Readonly<Record<string, string>>;
   /** Connected hosts that offer the resource with these labels, by id. */
   readonly hosts: readonly OfferingHost[];
+  /** Why no connection uses it; empty: nothing is wrong. */
+  readonly unused: string;
+  /** Other hosts, whose token names it, offer it. */
+  readonly isPassedOver: boolean;
 }
 
 /** Resources that connected hosts offer, by kind and name; a resource with other labels at another host is another entry. Pure. */
 export function listOffered(
-  offers: Pick<LiveOffered, "all">,
+  offers: Offers,
   live: Pick<LiveNodes, "get">,
   isWanted: (one: Offered, hostId: string) => boolean,
 ): readonly OfferedResource[] {
+  const faults = offerFaults(offers, live);
   const found = new Map<string, OfferedResource & { readonly hosts: OfferingHost[] }>();
   for (const [id, offered] of offers.all()) {
     const node = live.get(id);
@@ -86,8 +103,11 @@ export function listOffered(
     for (const one of offered) {
       if (!isWanted(one, id)) continue;
       const { details, ...health } = splitHealth(one);
-      const key = JSON.stringify([one.kind, one.name, Object.entries(one.labels).toSorted(), Object.entries(details).toSorted()]);
-      const entry = found.get(key) ?? { ...one, details, hosts: [] };
+      const fault = faults.get(`${one.kind}/${one.name}`);
+      const isPassedOver = fault?.passedOver.has(id) === true;
+      const key = JSON.stringify([one.kind, one.name, Object.entries(one.labels).toSorted(), Object.entries(details).toSorted(), isPassedOver]);
+      const unused = isPassedOver ? passedOverReason : (fault?.difference ?? "");
+      const entry = found.get(key) ?? { ...one, details, hosts: [], unused, isPassedOver };
       entry.hosts.push({ id, hostname: node.hostname, ...health });
       found.set(key, entry);
     }

@@ -5,6 +5,7 @@ import type { AuthContext } from "../auth-context.ts";
 import type { LiveNode } from "../inventory/live-nodes.ts";
 import { failedReloadWarning } from "../inventory/live-proxies.ts";
 import { refusedNames } from "../inventory/names-in-use.ts";
+import { offerFaults, offerWarnings } from "../inventory/offer-faults.ts";
 import { goneWarnings } from "../inventory/presence-watch.ts";
 import { clusterNameWarnings } from "../open-cluster.ts";
 import { findMaintenance } from "../rollout/maintenance.ts";
@@ -35,6 +36,7 @@ export async function clusterWarnings(context: AuthContext): Promise<readonly st
     ...goneWarnings(presence.absent.values()),
     ...nameWarnings(await refusedNames(storage)),
     ...sharedNameWarnings(await sharedNames(context)),
+    ...offerWarnings(offerFaults(context.offered, live).values()),
     ...shipping.warnings(),
     ...proxyWarnings(await proxyFacts(context)),
   ];

@@ -4,7 +4,7 @@ import type { Offered } from "../../../core/resources/offered.ts";
 import { AppSites, type AppSitesFacts, appsDomain } from "./app-sites.ts";
 
 const app = (name: string, details: Readonly<Record<string, string>> = { scheme: "http" }): Offered => ({ kind: "app", name, labels: {}, details });
-const tunnel = (...offered: readonly Offered[]) => ({ draining: false, ended: false, offered });
+const tunnel = (...offered: readonly Offered[]) => ({ draining: false, ended: false, offered, offerLimits: {} });
 
 function sites(tunnels: readonly ReturnType<typeof tunnel>[], more: Partial<AppSitesFacts> = {}): AppSites {
   const offers = { offersRevision: 1, all: () => tunnels };

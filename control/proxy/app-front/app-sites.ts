@@ -1,6 +1,9 @@
 import { isIP } from "node:net";
+import { entitledOffers } from "../../../core/access/agreed-offers.ts";
+import { isNamed } from "../../../core/access/may-offer.ts";
 import { type AppFacts, appFacts } from "../../../core/resources/app-details.ts";
 import type { Offered } from "../../../core/resources/offered.ts";
+import type { OfferLimits } from "../../../core/resources/token.ts";
 
 /** An application at a host name of its own. */
 export interface AppSite {
@@ -15,7 +18,7 @@ export interface AppSite {
 interface Offers {
   /** Changes whenever what `all` yields may have changed. */
   readonly offersRevision: number;
-  all(): Iterable<{ readonly draining: boolean; readonly ended: boolean; readonly offered: readonly Offered[] }>;
+  all(): Iterable<{ readonly draining: boolean; readonly ended: boolean; readonly offered: readonly Offered[]; readonly offerLimits: OfferLimits }>;
 }
 
 export interface AppSitesFacts {
@@ -94,25 +97,39 @@ function isAt(facts: AppFacts, host: string): boolean {
   return (addressOf(facts) ?? host) === host;
 }
 
-/** An address counts if all agents that offer the application state it: a host that claims the name cannot lead sessions to an address of its own. */
+/**
+ * An address and rules for other sites count if all agents that offer the application state them: a host that claims the name cannot lead sessions to an
+ * address of its own, or open the application to other sites.
+ */
 function collected(tunnels: ReturnType<Offers["all"]>): Known {
-  const facts = new Map<string, AppFacts>();
-  const addresses = new Map<string, Set<string>>();
-  for (const { draining, ended, offered } of tunnels) {
+  const offers = new Map<string, { readonly isNamed: boolean; readonly stated: AppFacts }[]>();
+  for (const { draining, ended, offered, offerLimits } of tunnels) {
     if (draining || ended) continue;
     for (const one of offered) {
       if (one.kind !== "app") continue;
-      const stated = appFacts(one);
-      // Agents that disagree about the rest: the first counts, until all state the same.
-      const known = facts.get(one.name) ?? stated;
-      facts.set(one.name, addressOf(known) === addressOf(stated) ? known : { ...known, publicAddr: undefined });
+      const known = offers.get(one.name) ?? [];
+      known.push({ isNamed: isNamed(offerLimits, "app"), stated: appFacts(one) });
+      offers.set(one.name, known);
     }
   }
+  const facts = new Map<string, AppFacts>();
+  for (const [name, all] of offers) {
+    const [first, ...others] = entitledOffers(all, (one) => one.isNamed).map(({ stated }) => stated);
+    if (first !== undefined) facts.set(name, others.reduce(agreed, first));
+  }
+  const addresses = new Map<string, Set<string>>();
   for (const [name, stated] of facts) {
     const address = addressOf(stated);
     if (address !== undefined) addresses.set(address, (addresses.get(address) ?? new Set()).add(name));
   }
   return { facts, addresses };
+}
+
+/** Facts of two agents, without what they disagree about; the first one's scheme counts. Pure. */
+function agreed(one: AppFacts, other: AppFacts): AppFacts {
+  const isSameAddress = addressOf(one) === addressOf(other);
+  const isSameCors = JSON.stringify(one.cors) === JSON.stringify(other.cors);
+  return { ...one, publicAddr: isSameAddress ? one.publicAddr : undefined, cors: isSameCors ? one.cors : undefined };
 }
 
 function addressOf(facts: AppFacts | undefined): string | undefined {

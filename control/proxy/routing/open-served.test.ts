@@ -50,7 +50,7 @@ async function open({ agents = [{ id: idA }], allow, deny = {}, locks = [], ...f
       return own === undefined ? new PassThrough() : await own();
     };
     const offered = { kind: "db", name: "orders", labels, details: { protocol } };
-    return { tunnel: { identity: { id }, openStream } as unknown as Tunnel, offered };
+    return { tunnel: { identity: { id }, facts: { hostname: `host-${id.slice(0, 1)}` }, openStream } as unknown as Tunnel, offered };
   });
   const services = {
     log: silentLog,
@@ -124,15 +124,29 @@ describe("a stream to a database, at the proxy", () => {
     expect(opened).toEqual([]);
   });
 
-  test("agents that the user may not reach are left out, though they offer the same name", async () => {
+  test("agents that assign differing labels are used by nobody, and both are named; a user whom no labels allow hears of neither", async () => {
     const agents = [{ id: idB, labels: { env: "prod" } }, { id: idA }];
-    for (let round = 0; round < 10; round += 1) {
-      const { outcome, opened } = await open({ agents });
-      await outcome;
-      expect(opened).toEqual([idA]);
+    const refusal = { code: "conflict", message: expect.stringMatching(/database "orders" .*host-1 \(1111.*host-2 \(2222.* differing labels/) };
+    for (const facts of [
+      { agents },
+      { agents: agents.toReversed() },
+      { agents, parameters: { host: idA } },
+      { agents, parameters: { host: idA }, allow: { db_labels: { "*": "*" }, db_users: ["*"], db_names: ["*"] } },
+    ]) {
+      const { outcome, opened } = await open(facts);
+      await expect(outcome).rejects.toMatchObject(refusal);
+      expect(opened).toEqual([]);
     }
+    const other = await open({
+      agents: [...agents, { id: idB, labels: { env: "dev" } }],
+      allow: { db_labels: { env: "none" }, db_users: ["reader"] },
+    });
+    await expect(other.outcome).rejects.toMatchObject({ code: "denied", message: expect.not.stringContaining("host-") });
     const pinned = await open({ agents, parameters: { host: idB } });
     await expect(pinned.outcome).rejects.toMatchObject({ code: "denied" });
+  });
+
+  test("a locked agent is left out", async () => {
     const locked = await open({ agents: [{ id: idA }, { id: idB }], locks: [lockOf({ server_id: idA })] });
     await locked.outcome;
     expect(locked.opened).toEqual([idB]);

@@ -1,16 +1,20 @@
 import { randomInt } from "node:crypto";
 import type { Duplex } from "node:stream";
+import { differenceError, differingOffers } from "../../../core/access/agreed-offers.ts";
 import { authorize } from "../../../core/access/authorize.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { type ServedKind, serviceKinds } from "../../../core/kinds/service-kinds.ts";
 import { bindsDbNames } from "../../../core/resources/db.ts";
 import { type Offered, offeredHealths, splitHealth } from "../../../core/resources/offered.ts";
 import { ipOf } from "../../../core/transport/host-port.ts";
+import { agentOffer, type Offering } from "../tunnels/registry.ts";
 import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
 import { beginStream } from "./begin-stream.ts";
 import type { Access } from "./read-access.ts";
 import type { ChosenHost, ClientRequest, RoutingServices, StreamAsk } from "./routing-services.ts";
 import { wantedOffers } from "./wanted-offers.ts";
+
+type Offers = readonly Offering<Tunnel>[];
 
 /** Maximum wait for an agent that offers the resource, while hosts of the process before are still on their way here, ms. */
 const comingMs = 5_000;
@@ -21,7 +25,10 @@ export async function openServed(ask: StreamAsk<ServedKind>, services: RoutingSe
   const { kind, target } = request;
   const access = await services.access.forUser(identity);
   if (services.expected.areComing) await services.registry.offeredSoon(kind, target, comingMs);
-  const { tunnel, channel } = await openAny(allowedTunnels(ask, access, services), request, services);
+  const offers = wantedOffers(request, services.registry);
+  const allowed = allowedTunnels(ask, { ...access, offers }, services);
+  requireAgreement(request, offers, services);
+  const { tunnel, channel } = await openAny(allowed, request, services);
   if (chosen !== undefined) chosen.host = tunnel;
   await beginStream({ ...ask, access, host: tunnel.identity.id, channel }, services);
   return channel;
@@ -30,11 +37,10 @@ export async function openServed(ask: StreamAsk<ServedKind>, services: RoutingSe
 /** Tunnels of the agents that offer the resource and that the user may reach, the best first. Throws `not_found` or `denied`. */
 function allowedTunnels(
   { identity, request, clientAddress }: StreamAsk<ServedKind>,
-  { roles, locks }: Access,
+  { roles, locks, offers }: Pick<Access, "roles" | "locks"> & { readonly offers: Offers },
   services: RoutingServices,
 ): readonly Tunnel[] {
   const { kind, target } = request;
-  const offers = wantedOffers(request, services.registry);
   if (offers.length === 0) {
     const { noun } = serviceKinds[kind].served;
     throw new PlatformError("not_found", `no connected agent offers ${noun} ${JSON.stringify(target.slice(0, 64))}`, {
@@ -56,6 +62,16 @@ function allowedTunnels(
   });
   if (allowed.length === 0) throw refusal;
   return allowed;
+}
+
+/**
+ * Throws `conflict` while agents that offer the resource could decide differently about it, whichever of them the request names: access must depend neither
+ * on the agent that a connection gets, nor on what another agent claims.
+ */
+function requireAgreement({ kind, target: name }: ClientRequest<ServedKind>, offers: Offers, { registry }: RoutingServices): void {
+  const others = registry.offering(kind, name).filter(({ tunnel }) => offers.every((one) => one.tunnel !== tunnel));
+  const pair = differingOffers([...offers, ...others].map(agentOffer));
+  if (pair !== undefined) throw differenceError({ kind, name }, pair);
 }
 
 /** Those that see the resource healthy first, those that see it unhealthy last; equal ones in random order. `random` is below its argument. Pure. */

@@ -1,11 +1,11 @@
 import type { ServedKind } from "../../../core/kinds/service-kinds.ts";
 import { olderProcess, whileHealthy } from "../../../core/kinds/stream-kinds.ts";
 import { splitHealth } from "../../../core/resources/offered.ts";
-import type { Registered, TunnelRegistry } from "../tunnels/registry.ts";
+import type { Offering, Registered, TunnelRegistry } from "../tunnels/registry.ts";
 import type { ClientRequest } from "./routing-services.ts";
 
 type Registry<T extends Registered> = Pick<TunnelRegistry<T>, "offering" | "ofHost">;
-type Offers<T extends Registered> = ReturnType<TunnelRegistry<T>["offering"]>;
+type Offers<T extends Registered> = readonly Offering<T>[];
 
 /** The offers that a request may use: all of them, or that of the agent which its parameter `host` names. */
 export function wantedOffers<T extends Registered>({ kind, target, parameters }: ClientRequest<ServedKind>, registry: Registry<T>): Offers<T> {

@@ -6,7 +6,6 @@ import { errorText, PlatformError, toPlatformError } from "../../../core/errors/
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { type Offered, OfferedPages } from "../../../core/resources/offered.ts";
-import type { OfferLimits } from "../../../core/resources/token.ts";
 import { readFrame, readMessages } from "../../../core/transport/read-frame.ts";
 import { decodeAgentMessage, encodeTunnelMessage, maxTunnelMessage } from "../../../core/transport/tunnel-message.ts";
 import { misfitText } from "../../../core/versions/compare-versions.ts";
@@ -14,6 +13,7 @@ import { version } from "../../../core/versions/version.ts";
 import { type AccessCache, type AccessRevisions, accessRevisions } from "../routing/access-cache.ts";
 import { type AgentServices, acceptAgent, agentChannels, handshakeMs } from "./accept-agent.ts";
 import type { ExpectedHosts } from "./expected-hosts.ts";
+import type { OfferDisputes } from "./offer-disputes.ts";
 import type { TunnelRegistry } from "./registry.ts";
 import { type NodeAnswer, reportGone, reportNode, type StatusReports } from "./report-node.ts";
 import { type AgentFacts, endConnection, Tunnel } from "./tunnel.ts";
@@ -24,6 +24,7 @@ export interface TunnelServices extends AgentServices {
   readonly access: AccessCache;
   readonly registry: TunnelRegistry;
   readonly statuses: StatusReports;
+  readonly disputes: Pick<OfferDisputes<Tunnel>, "look">;
   readonly expected: ExpectedHosts;
   /** Hosts whose tunnel is being reported to the auth service. */
   readonly arriving: ExpectedHosts;
@@ -88,8 +89,9 @@ async function admit(applicant: Applicant, services: TunnelServices): Promise<vo
   const tunnel = new Tunnel({ identity, facts: allowed, peer, connection, channel, transport, clock: services.clock });
   tunnel.sharesName = answer.sharesName;
   tunnel.refusedServices = refused;
+  tunnel.offerLimits = answer.offerLimits;
   if (transport.destroyed) return reportGone(tunnel, services);
-  serve(tunnel, { channel, transport, limits: answer.offerLimits }, services);
+  serve(tunnel, { channel, transport }, services);
 }
 
 /** An agent uses a name of its certificate: for another name it must renew the certificate. */
@@ -110,11 +112,10 @@ async function readHello(channel: Duplex, signal: AbortSignal): Promise<AgentFac
 interface Served {
   readonly channel: Duplex;
   readonly transport: Duplex;
-  readonly limits: OfferLimits;
 }
 
 /** From welcome to the end of the tunnel. */
-function serve(tunnel: Tunnel, { channel, transport, limits }: Served, services: TunnelServices): void {
+function serve(tunnel: Tunnel, { channel, transport }: Served, services: TunnelServices): void {
   const { registry, log, access, statuses } = services;
   const about = { host: tunnel.identity.id, name: tunnel.facts.hostname, peer: tunnel.peer };
   registry.add(tunnel);
@@ -142,12 +143,13 @@ function serve(tunnel: Tunnel, { channel, transport, limits }: Served, services:
   const pages = new OfferedPages();
   const offer = (offered: readonly Offered[]): void => {
     const served = offered.filter(({ kind }) => !refused.includes(kind));
-    const allowed = served.filter((one) => mayOffer(limits, one));
+    const allowed = served.filter((one) => mayOffer(tunnel.offerLimits, one));
     const others = served.filter((one) => !allowed.includes(one)).map(({ kind, name }) => `${kind} ${name}`);
     if (others.length > 0) {
       log.warn("an agent offers resources that its join token does not allow", { ...about, count: others.length, first: others[0] });
     }
     registry.offer(tunnel, allowed);
+    services.disputes.look(allowed);
   };
   readMessages(channel, {
     maxLength: maxTunnelMessage,

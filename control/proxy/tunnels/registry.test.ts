@@ -20,6 +20,7 @@ function tunnel(id: string, hostname: string, change: Partial<Registered> & { la
     sharesName: false,
     streams: 0,
     offered: [],
+    offerLimits: {},
     silentFor: () => 0,
     send: () => {},
     end() {

@@ -1,3 +1,5 @@
+import { type AgentOffer, entitledOffers } from "../../../core/access/agreed-offers.ts";
+import { isNamed } from "../../../core/access/may-offer.ts";
 import { canonicalName, namesMeant } from "../../../core/identity/cluster-names.ts";
 import type { Offered } from "../../../core/resources/offered.ts";
 import { deadMs } from "../../../core/transport/tunnel-message.ts";
@@ -6,8 +8,19 @@ import type { Tunnel } from "./tunnel.ts";
 /** The registry's view of a tunnel. */
 export type Registered = Pick<
   Tunnel,
-  "identity" | "facts" | "peer" | "draining" | "ended" | "silentFor" | "send" | "end" | "streams" | "sharesName" | "offered"
+  "identity" | "facts" | "peer" | "draining" | "ended" | "silentFor" | "send" | "end" | "streams" | "sharesName" | "offered" | "offerLimits"
 >;
+
+/** A tunnel whose agent offers a resource. */
+export interface Offering<T> {
+  readonly tunnel: T;
+  readonly offered: Offered;
+}
+
+/** The same, as rules about several agents see it. */
+export function agentOffer<T extends Pick<Registered, "identity" | "facts">>({ tunnel, offered }: Offering<T>): AgentOffer {
+  return { host: { id: tunnel.identity.id, name: tunnel.facts.hostname }, offered };
+}
 
 /** All tunnels of this proxy, by host id and by name. A host may have several: the newest is used, and older ones finish their streams. */
 export class TunnelRegistry<T extends Registered = Tunnel> {
@@ -73,11 +86,16 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
     for (const wake of this.#offerWaiting) wake();
   }
 
+  /** The tunnels whose agents offer a resource and count for it (`entitledOffers`), with the labels that each assigns to it. */
+  offering(kind: string, name: string): readonly Offering<T>[] {
+    return entitledOffers(this.allOffering(kind, name), ({ tunnel }) => isNamed(tunnel.offerLimits, kind));
+  }
+
   /**
-   * The tunnels whose agents offer a resource, with the labels that each assigns to it; of each host the newest that does: while an agent is being
-   * reloaded, its new process may not know yet what it offers.
+   * The tunnels whose agents offer a resource, of each host the newest that does: while an agent is being reloaded, its new process may not know yet what
+   * it offers.
    */
-  offering(kind: string, name: string): readonly { readonly tunnel: T; readonly offered: Offered }[] {
+  allOffering(kind: string, name: string): readonly Offering<T>[] {
     return [...(this.#byResource.get(resourceKey({ kind, name })) ?? [])].flatMap((id) => {
       const usable = (this.#byId.get(id) ?? []).filter((tunnel) => !tunnel.draining && !tunnel.ended);
       const offers = usable.flatMap((tunnel) =>
@@ -88,7 +106,7 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
   }
 
   /** The same as soon as there is one; empty: no agent offered it in time. */
-  async offeredSoon(kind: string, name: string, limitMs: number): Promise<readonly { readonly tunnel: T; readonly offered: Offered }[]> {
+  async offeredSoon(kind: string, name: string, limitMs: number): Promise<readonly Offering<T>[]> {
     const end = performance.now() + limitMs;
     for (;;) {
       const [found, leftMs] = [this.offering(kind, name), end - performance.now()];

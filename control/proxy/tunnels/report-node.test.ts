@@ -28,6 +28,7 @@ describe("hosts that stop responding", () => {
         sharesName: false,
         streams: 0,
         offered: [],
+        offerLimits: {},
         silentFor: () => quiet[which],
         send: () => {},
         end: () => {},

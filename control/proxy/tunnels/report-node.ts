@@ -10,7 +10,7 @@ import { hostStatusDocument } from "../../../core/resources/host-status.ts";
 import type { Offered } from "../../../core/resources/offered.ts";
 import type { OfferLimits } from "../../../core/resources/token.ts";
 import { silentMs } from "../../../core/transport/tunnel-message.ts";
-import type { TunnelRegistry } from "./registry.ts";
+import type { Registered, TunnelRegistry } from "./registry.ts";
 import type { AgentFacts, Tunnel } from "./tunnel.ts";
 
 /* What a proxy reports to the auth service about the hosts with a tunnel to it, and when. */
@@ -178,16 +178,14 @@ export class StatusReports {
   }
 }
 
-type Heard = Pick<Tunnel, "identity" | "facts" | "peer" | "silentFor" | "ended" | "draining" | "send" | "end" | "streams" | "sharesName" | "offered">;
-
 /** Reports hosts that stopped responding to the auth service, long before their tunnels are closed, and when they respond again. */
 export class SilenceWatch {
-  readonly #registry: TunnelRegistry<Heard>;
+  readonly #registry: TunnelRegistry<Registered>;
   readonly #deps: { readonly auth: AuthClient; readonly log: Log };
   /** Ids of reported hosts. */
   readonly #silent = new Set<string>();
 
-  constructor(registry: TunnelRegistry<Heard>, deps: { auth: AuthClient; log: Log }) {
+  constructor(registry: TunnelRegistry<Registered>, deps: { auth: AuthClient; log: Log }) {
     this.#registry = registry;
     this.#deps = deps;
   }
@@ -203,13 +201,13 @@ export class SilenceWatch {
     for (const id of this.#silent) if (this.#registry.ofHost(id).length === 0) this.#silent.delete(id);
   }
 
-  #lost(tunnel: Heard): void {
+  #lost(tunnel: Registered): void {
     this.#silent.add(tunnel.identity.id);
     this.#deps.log.warn("agent stopped responding", { host: tunnel.identity.id, name: tunnel.facts.hostname });
     reportGone(tunnel, this.#deps, "silent");
   }
 
-  #heard(tunnel: Heard): void {
+  #heard(tunnel: Registered): void {
     const { auth, log } = this.#deps;
     const host = tunnel.identity.id;
     log.info("agent is responding again", { host, name: tunnel.facts.hostname });

@@ -3,6 +3,7 @@ import type { Connection } from "ssh2";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import type { Offered } from "../../../core/resources/offered.ts";
+import type { OfferLimits } from "../../../core/resources/token.ts";
 import { keepHalfOpen } from "../../../core/ssh/ssh2/hooks.ts";
 import type { AgentMessage, ProxyMessage } from "../../../core/transport/tunnel-message.ts";
 import { encodeTunnelMessage, tunnelChannels } from "../../../core/transport/tunnel-message.ts";
@@ -53,6 +54,8 @@ export class Tunnel {
   facts: AgentFacts;
   /** Services that it wants to offer but may not: its join token does not allow them. */
   refusedServices: readonly string[] = [];
+  /** Names of the resources that its join token allows it to offer. */
+  offerLimits: OfferLimits = {};
   /** Resources that it currently offers. */
   offered: readonly Offered[] = [];
 
