@@ -21,7 +21,7 @@ const execArgv = ["--min-semi-space-size=16", "--max-semi-space-size=64"];
 /** Tests leave nothing behind in their process, so that files can share one. */
 const inside = { setupFiles: ["test/fuzz/fuzz-runs.ts"], env: { TMPDIR: memoryFolder() }, isolate: false, execArgv };
 const slow = "**/*.slow.test.ts";
-const stories = { testTimeout: 180_000, hookTimeout: 180_000 };
+const stories = { testTimeout: 180_000, hookTimeout: 180_000, setupFiles: ["test/running/processor-time.ts"] };
 
 export default defineConfig({
   test: {

@@ -25,7 +25,8 @@ export interface DatabaseTold {
 
 const profiles = await Promise.all(process.argv.slice(2).map((home) => loadProfile(home)));
 const io = memoryIo();
-const options = { text: () => undefined } as unknown as Options;
+/** None were given. */
+const options: Options = { text: () => undefined, list: () => [], values: () => [], flag: () => false, count: () => 0 };
 /** Sessions that begin at the same time; time for an answer of the server, ms. */
 const [atOnce, answerMs] = [8, 20_000] as const;
 const held: Duplex[] = [];

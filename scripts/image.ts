@@ -12,9 +12,9 @@ import { type Descriptor, imageTypes, OciLayout } from "./image/oci-layout.ts";
 import { payloadType, signImage } from "./image/sign-image.ts";
 
 /*
- * image.ts [--version V] [--out DIR] [--arch x64,arm64] [--executable FILE] [--base DIR] [--key FILE … [--passphrase-file FILE]] [--reference NAME]:
+ * image.ts [--version V] [--out DIR] [--arch x64,arm64] [--executable FILE] [--base DIR] [--fast] [--key FILE … [--passphrase-file FILE]] [--reference NAME]:
  * makes the image of the agent as an OCI layout in DIR, dist/packages/platform-ent-V.oci by default, signed if there is a key, by each if there are two
- * (docs/kubernetes-agents.md). Without a container engine. Needs tar, dpkg-deb, apt-get; for another architecture its cross tools. Times are SOURCE_DATE_EPOCH, or that of the last commit.
+ * (docs/kubernetes-agents.md). Without a container engine. Needs tar, dpkg-deb, apt-get; for another architecture its cross tools. --fast compresses little. Times are SOURCE_DATE_EPOCH, or that of the last commit.
  */
 
 const root = resolve(import.meta.dirname, "..");
@@ -25,6 +25,7 @@ const { values } = parseArgs({
     arch: { type: "string", default: "x64,arm64" },
     executable: { type: "string" },
     base: { type: "string", default: join(root, ".cache/image-base") },
+    fast: { type: "boolean", default: false },
     key: { type: "string", multiple: true },
     "passphrase-file": { type: "string" },
     reference: { type: "string", default: "platform-ent" },
@@ -55,7 +56,17 @@ try {
 async function makeFor(arch: BuildArch, layout: OciLayout): Promise<Descriptor> {
   const debs = await basePackages(arch, resolve(values.base));
   const programs = await programsFor(arch);
-  const about = { arch, version, programs, debs, base: await describePackages(debs), packaging: join(root, "packaging"), work, epoch };
+  const about = {
+    arch,
+    version,
+    programs,
+    debs,
+    base: await describePackages(debs),
+    packaging: join(root, "packaging"),
+    work,
+    epoch,
+    fast: values.fast,
+  };
   const descriptor = await makeImage(layout, about);
   process.stdout.write(`${arch}: ${descriptor.digest}\n`);
   return descriptor;

@@ -10,7 +10,9 @@ type Mode = DatabaseTls["mode"];
 const signal = new AbortController().signal;
 
 describe("TLS to a database's server", () => {
-  let [db, clients, foreign] = [] as unknown as readonly [DatabaseAuthority, DatabaseAuthority, DatabaseAuthority];
+  let db: DatabaseAuthority;
+  let clients: DatabaseAuthority;
+  let foreign: DatabaseAuthority;
   let credentials: ServerCredentials;
   const servers: Server[] = [];
   beforeAll(async () => {
@@ -63,7 +65,7 @@ describe("TLS to a database's server", () => {
     return text;
   }
 
-  const kinds: Readonly<Record<string, () => Promise<IssuedForDatabase>>> = {
+  const kinds = {
     "a right certificate": () => db.issue("db", { names: ["127.0.0.1"] }),
     "another name": () => db.issue("db", { names: ["db.internal", "192.0.2.1"] }),
     "another authority": () => foreign.issue("db", { names: ["127.0.0.1"] }),
@@ -72,7 +74,7 @@ describe("TLS to a database's server", () => {
     "an expired certificate with another name": () => db.issue("db", { names: ["db.internal"], validBefore: new Date(Date.now() - 1_000) }),
     "a client's certificate": () => clients.issue("reader"),
     "a certificate that is not for servers": () => db.issue("127.0.0.1"),
-  };
+  } satisfies Readonly<Record<string, () => Promise<IssuedForDatabase>>>;
   /** What the other modes refuse, `insecure` accepts. */
   test.for<readonly [name: keyof typeof kinds, accepting: readonly Mode[]]>([
     ["a right certificate", ["verify-full", "verify-ca", "insecure"]],
@@ -84,7 +86,7 @@ describe("TLS to a database's server", () => {
     ["a client's certificate", ["insecure"]],
     ["a certificate that is not for servers", ["insecure"]],
   ])("%s", async ([name, accepting]) => {
-    const port = await serve((await kinds[name]?.()) as IssuedForDatabase);
+    const port = await serve(await kinds[name]());
     for (const mode of ["verify-full", "verify-ca", "insecure"] as const) {
       const outcome = connect(database(port, { mode }));
       if (accepting.includes(mode)) await expect(outcome, mode).resolves.toBe("reader postgresql false");

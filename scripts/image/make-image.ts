@@ -16,6 +16,8 @@ export interface ImageInput {
   readonly work: string;
   /** Time of everything in the image, Unix seconds. */
   readonly epoch: number;
+  /** Compress little. */
+  readonly fast?: boolean;
 }
 
 const architecture: Readonly<Record<BuildArch, string>> = { x64: "amd64", arm64: "arm64" };
@@ -27,12 +29,12 @@ const user = "9807:9807";
  * equal bytes. The descriptor of its manifest.
  */
 export async function makeImage(layout: OciLayout, input: ImageInput): Promise<Descriptor> {
-  const { arch, work, epoch, packaging } = input;
+  const { arch, work, epoch, packaging, fast = false } = input;
   const [below, above] = [join(work, `${arch}-base`), join(work, `${arch}-programs`)];
   await layOutBase(below, { debs: input.debs, packaging });
   await layOutPrograms(above, { ...input.programs, copyright: join(packaging, "deb/copyright") });
   const scratch = join(work, `${arch}.layer`);
-  const layers = [await makeLayer(layout, { root: below, scratch, epoch: 0 }), await makeLayer(layout, { root: above, scratch, epoch })];
+  const layers = [await makeLayer(layout, { root: below, scratch, epoch: 0, fast }), await makeLayer(layout, { root: above, scratch, epoch, fast })];
   const platform = { os: "linux", architecture: architecture[arch] };
   const created = new Date(epoch * 1000).toISOString();
   const labels = imageLabels(input);

@@ -7,19 +7,33 @@ const root = resolve(import.meta.dirname, "../..");
 const timesFile = join(root, ".cache/reports/story-times.json");
 const shown = 10;
 
-/** Reporter of the stories: ends the run with the slowest files, and keeps the time of each for `LongestFirst`. */
+type Times = readonly (readonly [path: string, seconds: number])[];
+
+/**
+ * Reporter of the stories: ends the run with the files that were slowest and those that cost the most processor time
+ * (`processor-time`), and keeps the time of each for `LongestFirst`.
+ */
 export class StoryTimes implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
-    const times = modules
-      .filter((module) => module.project.name.startsWith("stories"))
-      .map((module) => [relative(root, module.moduleId), secondsOf(module)] as const)
-      .sort((a, b) => b[1] - a[1]);
-    if (times.length === 0) return;
+    const stories = modules.filter((module) => module.project.name.startsWith("stories"));
+    if (stories.length === 0) return;
+    const timesBy = (seconds: (module: TestModule) => number): Times =>
+      stories.map((module) => [relative(root, module.moduleId), seconds(module)] as const);
+    const times = timesBy(secondsOf);
     keep({ ...readTimes(), ...Object.fromEntries(times) });
-    const sum = times.reduce((total, [, seconds]) => total + seconds, 0);
-    process.stdout.write(`\nslowest of ${times.length} story files, which took ${(sum / 60).toFixed(1)} minutes in all:\n`);
-    for (const [path, seconds] of times.slice(0, shown)) process.stdout.write(`${seconds.toFixed(1).padStart(7)} s  ${path}\n`);
+    print("slowest", times);
+    print(
+      "most processor time",
+      timesBy((module) => module.meta().processorSeconds ?? 0),
+    );
   }
+}
+
+function print(title: string, times: Times): void {
+  const sum = times.reduce((total, [, seconds]) => total + seconds, 0);
+  process.stdout.write(`\n${title} of ${times.length} story files, ${(sum / 60).toFixed(1)} minutes in all:\n`);
+  const first = times.toSorted((a, b) => b[1] - a[1]).slice(0, shown);
+  for (const [path, seconds] of first) process.stdout.write(`${seconds.toFixed(1).padStart(7)} s  ${path}\n`);
 }
 
 /** Times of earlier runs; empty in a fresh checkout. */

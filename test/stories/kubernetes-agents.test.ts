@@ -1,20 +1,16 @@
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePorts } from "../world/free-port.ts";
+import { describeKube } from "../world/kubernetes/describe-kube.ts";
 import { beginKube } from "../world/kubernetes/kube-client.ts";
 import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
-import { type KubeWorld, kubeWorld } from "../world/kubernetes/kube-world.ts";
 import { kubectl } from "../world/kubernetes/kubectl.ts";
 import { startShellPod } from "../world/kubernetes/shell-pod.ts";
-import { ifPossible, NotHere } from "../world/not-here.ts";
 import { rounds } from "../world/rounds.ts";
 import { type Service, startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
-
-const opened = await ifPossible(() => kubeWorld());
-const reason = opened instanceof NotHere ? ` (skipped: ${opened.message})` : "";
 
 const access = { kubernetes_groups: ["system:masters"], kubernetes_resources: allResources };
 /** Time in which what runs ends when its user has lost access, ms. */
@@ -28,8 +24,7 @@ interface Running extends AsyncDisposable {
   readonly all: readonly Service[];
 }
 
-describe.skipIf(opened instanceof NotHere)(`the end of access, and several agents of one cluster${reason}`, () => {
-  const world = opened as KubeWorld;
+await describeKube("the end of access, and several agents of one cluster", (world) => {
   let platform: KubePlatform;
   let namespace: string;
   let user: KubeUser;
@@ -52,7 +47,6 @@ describe.skipIf(opened instanceof NotHere)(`the end of access, and several agent
   afterAll(async () => {
     await short?.running[Symbol.asyncDispose]();
     await platform?.[Symbol.asyncDispose]();
-    await world[Symbol.asyncDispose]();
   });
 
   const hosts = async (): Promise<readonly string[]> => {

@@ -64,6 +64,7 @@ beforeAll(async () => {
     arch,
     "--version",
     "1.0.0",
+    "--fast",
     "--executable",
     program("platform"),
     "--out",

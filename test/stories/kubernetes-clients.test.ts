@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { busyboxImage } from "../world/kubernetes/busybox-image.ts";
+import { describeKube } from "../world/kubernetes/describe-kube.ts";
 import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
-import { type KubeWorld, kubeWorld } from "../world/kubernetes/kube-world.ts";
 import { helm } from "../world/kubernetes/kubectl.ts";
 import { startShellPod } from "../world/kubernetes/shell-pod.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
@@ -12,9 +12,7 @@ import { type Finished, run } from "../world/program.ts";
 import { startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
 
-const opened = await ifPossible(() => kubeWorld());
-const reason = opened instanceof NotHere ? ` (skipped: ${opened.message})` : "";
-const helmPath = opened instanceof NotHere ? opened : await ifPossible(helm);
+const helmPath = await ifPossible(helm);
 const noHelm = helmPath instanceof NotHere ? ` (skipped: ${helmPath.message})` : "";
 /** Debian's python3-kubernetes is for its own Python, and does not know `tls-server-name`: it needs a local port. */
 const python = "/usr/bin/python3";
@@ -60,8 +58,7 @@ for event in watch.Watch().stream(v1.list_namespaced_config_map, ns, timeout_sec
 print("watched")
 `;
 
-describe.skipIf(opened instanceof NotHere)(`other clients of Kubernetes${reason}`, () => {
-  const world = opened as KubeWorld;
+await describeKube("other clients of Kubernetes", (world) => {
   let platform: KubePlatform;
   let user: KubeUser;
 
@@ -69,10 +66,7 @@ describe.skipIf(opened instanceof NotHere)(`other clients of Kubernetes${reason}
     platform = await KubePlatform.open(world);
     user = await platform.user("ada", { kubernetes_groups: ["system:masters"], kubernetes_resources: allResources });
   });
-  afterAll(async () => {
-    await platform?.[Symbol.asyncDispose]();
-    await world[Symbol.asyncDispose]();
-  });
+  afterAll(async () => await platform?.[Symbol.asyncDispose]());
 
   test.skipIf(noHelm !== "")(`helm installs, upgrades, rolls back, tests and removes a chart${noHelm}`, async () => {
     const namespace = await world.namespace("fake");

@@ -1,21 +1,18 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { auditEvents } from "../world/audited.ts";
+import { describeKube } from "../world/kubernetes/describe-kube.ts";
 import { askKube, askKubeRaw } from "../world/kubernetes/kube-client.ts";
 import { allResources, type Entrance, KubePlatform, type KubeRole } from "../world/kubernetes/kube-platform.ts";
-import { type KubeAuditEvent, type KubeWorld, kubeWorld } from "../world/kubernetes/kube-world.ts";
-import { ifPossible, NotHere } from "../world/not-here.ts";
+import type { KubeAuditEvent } from "../world/kubernetes/kube-world.ts";
 import { until } from "../world/until.ts";
 
-const opened = await ifPossible(() => kubeWorld());
-const reason = opened instanceof NotHere ? ` (skipped: ${opened.message})` : "";
 const forbidden = 403;
 
 /** A value for User-Agent, by which a request is found in both audit logs. */
 const fresh = (): string => `story-${randomBytes(6).toString("hex")}`;
 
-describe.skipIf(opened instanceof NotHere)(`who the API server sees${reason}`, () => {
-  const world = opened as KubeWorld;
+await describeKube("who the API server sees", (world) => {
   let platform: KubePlatform;
   const roles: Readonly<Record<string, KubeRole>> = {
     plain: { kubernetes_groups: ["dev", "ops"], kubernetes_resources: allResources },
@@ -31,10 +28,7 @@ describe.skipIf(opened instanceof NotHere)(`who the API server sees${reason}`, (
       entrances[name] = await user.entrance();
     }
   });
-  afterAll(async () => {
-    await platform?.[Symbol.asyncDispose]();
-    await world[Symbol.asyncDispose]();
-  });
+  afterAll(async () => await platform?.[Symbol.asyncDispose]());
 
   const entrance = (name: string): Entrance => {
     const found = entrances[name];

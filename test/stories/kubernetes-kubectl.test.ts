@@ -1,14 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { busyboxImage } from "../world/kubernetes/busybox-image.ts";
+import { describeKube } from "../world/kubernetes/describe-kube.ts";
 import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
-import { type KubeWorld, kubeWorld } from "../world/kubernetes/kube-world.ts";
 import { kubectlVersions } from "../world/kubernetes/kubectl.ts";
-import { ifPossible, NotHere } from "../world/not-here.ts";
 import type { Finished } from "../world/program.ts";
 import { rows } from "../world/rounds.ts";
-
-const opened = await ifPossible(() => kubeWorld());
-const reason = opened instanceof NotHere ? ` (skipped: ${opened.message})` : "";
 
 /** Objects of a small application, as files of `kubectl apply` have them. */
 const manifest = JSON.stringify({
@@ -30,8 +26,7 @@ const manifest = JSON.stringify({
   ],
 });
 
-describe.skipIf(opened instanceof NotHere)(`what stock kubectl prints through us${reason}`, () => {
-  const world = opened as KubeWorld;
+await describeKube("what stock kubectl prints through us", (world) => {
   let platform: KubePlatform;
   let user: KubeUser;
 
@@ -39,10 +34,7 @@ describe.skipIf(opened instanceof NotHere)(`what stock kubectl prints through us
     platform = await KubePlatform.open(world);
     user = await platform.user("ada", { kubernetes_groups: ["system:masters"], kubernetes_resources: allResources });
   });
-  afterAll(async () => {
-    await platform?.[Symbol.asyncDispose]();
-    await world[Symbol.asyncDispose]();
-  });
+  afterAll(async () => await platform?.[Symbol.asyncDispose]());
 
   describe.each(rows(kubectlVersions, ["1.20", "1.36"]))("kubectl %s prints the same as without us", (version) => {
     /** Without how long something took: ages, times, names with a random part, and the namespace. */

@@ -5,18 +5,14 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eachOf } from "../world/each-of.ts";
 import { busyboxImage } from "../world/kubernetes/busybox-image.ts";
+import { describeKube } from "../world/kubernetes/describe-kube.ts";
 import { askKube, beginKube } from "../world/kubernetes/kube-client.ts";
 import { type Entrance, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
-import { type KubeWorld, kubeWorld } from "../world/kubernetes/kube-world.ts";
 import { kubectl, kubectlVersions } from "../world/kubernetes/kubectl.ts";
-import { ifPossible, NotHere } from "../world/not-here.ts";
 import { putRole } from "../world/put-role.ts";
 import { rounds } from "../world/rounds.ts";
 import { startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
-
-const opened = await ifPossible(() => kubeWorld());
-const reason = opened instanceof NotHere ? ` (skipped: ${opened.message})` : "";
 
 /** A pod, as small as it gets. */
 const pod = (name: string, labels: Readonly<Record<string, string>> = {}): object => ({
@@ -30,8 +26,7 @@ interface Items {
   readonly rows?: readonly { readonly cells: readonly unknown[] }[];
 }
 
-describe.skipIf(opened instanceof NotHere)(`what roles allow in a cluster${reason}`, () => {
-  const world = opened as KubeWorld;
+await describeKube("what roles allow in a cluster", (world) => {
   let platform: KubePlatform;
   let namespace: string;
   let other: string;
@@ -55,10 +50,7 @@ describe.skipIf(opened instanceof NotHere)(`what roles allow in a cluster${reaso
     });
     entrance = await web.entrance();
   });
-  afterAll(async () => {
-    await platform?.[Symbol.asyncDispose]();
-    await world[Symbol.asyncDispose]();
-  });
+  afterAll(async () => await platform?.[Symbol.asyncDispose]());
 
   const list = async (query: string, accept: string): Promise<Items> => {
     const answer = await askKube(entrance, `${pods}${query}`, { headers: { accept } });

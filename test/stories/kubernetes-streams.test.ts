@@ -3,23 +3,19 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePorts } from "../world/free-port.ts";
+import { describeKube } from "../world/kubernetes/describe-kube.ts";
 import { heldStreams } from "../world/kubernetes/held-streams.ts";
 import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
-import { type KubeWorld, kubeWorld } from "../world/kubernetes/kube-world.ts";
 import { type KubectlVersion, kubectl, kubectlVersions } from "../world/kubernetes/kubectl.ts";
 import { startShellPod } from "../world/kubernetes/shell-pod.ts";
-import { ifPossible, NotHere } from "../world/not-here.ts";
 import { run } from "../world/program.ts";
 import { rounds } from "../world/rounds.ts";
 import { type Service, startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
 
-const opened = await ifPossible(() => kubeWorld());
-const reason = opened instanceof NotHere ? ` (skipped: ${opened.message})` : "";
 const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
 
-describe.skipIf(opened instanceof NotHere)(`streams into pods, with stock kubectl${reason}`, () => {
-  const world = opened as KubeWorld;
+await describeKube("streams into pods, with stock kubectl", (world) => {
   let platform: KubePlatform;
   let namespace: string;
   let user: KubeUser;
@@ -32,10 +28,7 @@ describe.skipIf(opened instanceof NotHere)(`streams into pods, with stock kubect
       platform.user("ada", { kubernetes_groups: ["system:masters"], kubernetes_resources: allResources }).then((made) => (user = made)),
     ]);
   });
-  afterAll(async () => {
-    await platform?.[Symbol.asyncDispose]();
-    await world[Symbol.asyncDispose]();
-  });
+  afterAll(async () => await platform?.[Symbol.asyncDispose]());
 
   const inPod = (version: KubectlVersion, args: readonly string[], options = {}) => user.kubectl(version, ["-n", namespace, ...args], options);
   /** A kubectl that runs on. */

@@ -5,22 +5,17 @@ import { auditEvents } from "../world/audited.ts";
 import { startEndingNginx } from "../world/ending-nginx.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { startSquid } from "../world/http-proxy/start-squid.ts";
+import { describeKube } from "../world/kubernetes/describe-kube.ts";
 import { askKube } from "../world/kubernetes/kube-client.ts";
 import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
-import { type KubeWorld, kubeWorld } from "../world/kubernetes/kube-world.ts";
 import { kubectl, kubectlVersions } from "../world/kubernetes/kubectl.ts";
 import { openNetwork } from "../world/network.ts";
-import { ifPossible, NotHere } from "../world/not-here.ts";
 import { program } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
 import { startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
 
-const opened = await ifPossible(() => kubeWorld());
-const reason = opened instanceof NotHere ? ` (skipped: ${opened.message})` : "";
-
-describe.skipIf(opened instanceof NotHere)(`Kubernetes through an agent${reason}`, () => {
-  const world = opened as KubeWorld;
+await describeKube("Kubernetes through an agent", (world) => {
   let platform: KubePlatform;
   let user: KubeUser;
 
@@ -28,10 +23,7 @@ describe.skipIf(opened instanceof NotHere)(`Kubernetes through an agent${reason}
     platform = await KubePlatform.open(world);
     user = await platform.user("ada", { kubernetes_groups: ["system:masters"], kubernetes_resources: allResources });
   });
-  afterAll(async () => {
-    await platform?.[Symbol.asyncDispose]();
-    await world[Symbol.asyncDispose]();
-  });
+  afterAll(async () => await platform?.[Symbol.asyncDispose]());
 
   describe("tsh kube", () => {
     test("ls shows the cluster, and the one that is selected", async () => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** Longest pause between two attempts, ms. */
-const longestPauseMs = 500;
+const longestPauseMs = 2_000;
 
 /**
  * Asks again until the answer is neither undefined nor false, and gives it. An attempt that throws counts as "not yet".

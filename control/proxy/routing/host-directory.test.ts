@@ -1,46 +1,51 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
+import {
+  type FindDirectHostsResponse,
+  FindDirectHostsResponseSchema,
+  type HostRouteSchema,
+  type HostsEvent,
+  HostsEventSchema,
+} from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { createLog } from "../../../core/log/log.ts";
 import { HostDirectory } from "./host-directory.ts";
 
-const [idA, idB] = ["aaaaaaaa", "bbbbbbbb"].map((first) => `${first}-1111-4111-8111-111111111111`) as [string, string];
-type Event = Awaited<ReturnType<AuthClient["watchHosts"]>> extends AsyncIterable<infer One> ? One : never;
-type Route = Event["changed"][number];
+const [idA, idB] = ["aaaaaaaa-1111-4111-8111-111111111111", "bbbbbbbb-1111-4111-8111-111111111111"];
+type RouteInit = MessageInitShape<typeof HostRouteSchema>;
+type Via = NonNullable<RouteInit["via"]>;
 
-const route = (id: string, hostname: string, via: Route["via"]): Route =>
-  ({ $typeName: "platform.auth.v1.HostRoute", id, hostname, labels: { env: "prod" }, names: [hostname], via }) as Route;
-const dial = (...addresses: string[]): Route["via"] =>
-  ({ case: "dial", value: { $typeName: "platform.auth.v1.DialledHost", addresses, shared: [] } }) as Route["via"];
-const record = (since = ""): Route["via"] => ({ case: "record", value: { $typeName: "platform.auth.v1.RecordedHost", since } }) as Route["via"];
-const event = (more: Partial<Event>): Event =>
-  ({ $typeName: "platform.auth.v1.HostsEvent", changed: [], gone: [], complete: true, ...more }) as Event;
+const route = (id: string, hostname: string, via: Via): RouteInit => ({ id, hostname, labels: { env: "prod" }, names: [hostname], via });
+const dial = (...addresses: string[]): Via => ({ case: "dial", value: { addresses } });
+const record = (since = ""): Via => ({ case: "record", value: { since } });
+const event = (more: MessageInitShape<typeof HostsEventSchema>): HostsEvent => create(HostsEventSchema, { complete: true, ...more });
 
 /** An auth service whose answers a test sends, and that counts the calls for one target. */
-class FakeAuth {
+class FakeAuth implements Pick<AuthClient, "watchHosts" | "findDirectHosts"> {
   calls = 0;
   watches = 0;
   now = 0;
   unsupported = false;
-  #next = Promise.withResolvers<Event | undefined>();
+  #next = Promise.withResolvers<HostsEvent | undefined>();
 
-  watchHosts = (() => {
+  watchHosts(): AsyncGenerator<HostsEvent> {
     this.watches += 1;
     return this.#events();
-  }) as unknown as AuthClient["watchHosts"];
+  }
 
-  findDirectHosts = (async () => {
+  async findDirectHosts(): Promise<FindDirectHostsResponse> {
     this.calls += 1;
-    return { hostsJson: [], tunnelledJson: [], recordedJson: [JSON.stringify({ id: idB, hostname: "asked", labels: {} })] };
-  }) as unknown as AuthClient["findDirectHosts"];
+    return create(FindDirectHostsResponseSchema, { recordedJson: [JSON.stringify({ id: idB, hostname: "asked", labels: {} })] });
+  }
 
   /** Undefined: the watch breaks off. */
-  async send(next: Event | undefined): Promise<void> {
+  async send(next: HostsEvent | undefined): Promise<void> {
     this.#next.resolve(next);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 
-  async *#events(): AsyncGenerator<Event> {
+  async *#events(): AsyncGenerator<HostsEvent> {
     if (this.unsupported) throw new PlatformError("unsupported", "there is no such method");
     for (;;) {
       const one = await this.#next.promise;

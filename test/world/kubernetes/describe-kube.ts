@@ -1,0 +1,16 @@
+import { afterAll, describe, test } from "vitest";
+import { ifPossible, NotHere } from "../not-here.ts";
+import { type KubeWorld, kubeWorld } from "./kube-world.ts";
+
+/** Tests with a real Kubernetes cluster, which other story files share. Skipped, with the reason, where there is none. */
+export async function describeKube(title: string, tests: (world: KubeWorld) => void): Promise<void> {
+  const world = await ifPossible(() => kubeWorld());
+  if (world instanceof NotHere) {
+    test(title, ({ skip }) => skip(world.message));
+    return;
+  }
+  describe(title, () => {
+    afterAll(async () => await world[Symbol.asyncDispose]());
+    tests(world);
+  });
+}
