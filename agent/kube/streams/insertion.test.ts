@@ -3,6 +3,7 @@ import { setImmediate as breathe } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { ChannelReader } from "../codec/channel-reader.ts";
 import { encodeSpdyData, SpdyReader } from "../codec/spdy-reader.ts";
 import { encodeClientMessage, encodeServerMessage, opcodes } from "../codec/web-socket-reader.ts";
@@ -134,7 +135,7 @@ describe.for<[string, Carrier]>([
         expect(output.filter((one) => !one.startsWith("<"))).toEqual([...own, "!"]);
         expect(output.filter((one) => one.startsWith("<"))).toEqual(put);
       }),
-      { numRuns: 40 },
+      { numRuns: someRuns(40) },
     );
   });
 

@@ -7,6 +7,7 @@ import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
+import { someRuns } from "../../../test/fuzz/some-runs.ts";
 import { upgradeLimits, upgradeProtocol, websocketStream } from "./websocket-stream.ts";
 
 let server: WebSocketServer;
@@ -63,7 +64,7 @@ describe("a byte stream inside a WebSocket", () => {
         near.end();
         expect(Buffer.compare(await buffer(near), Buffer.concat(parts))).toBe(0);
       }),
-      { numRuns: 20 },
+      { numRuns: someRuns(20) },
     );
   });
 
@@ -184,7 +185,7 @@ describe("a byte stream inside a WebSocket", () => {
         await ended(far);
         expect(got).toBeLessThanOrEqual(bytes.length);
       }),
-      { numRuns: 50 },
+      { numRuns: someRuns(50) },
     );
   });
 });
