@@ -1,6 +1,7 @@
 import { readlink } from "node:fs/promises";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { WebSocket } from "ws";
 import { audited } from "../world/audited.ts";
 import type { User } from "../world/cluster-user.ts";
 import { freePorts } from "../world/free-port.ts";
@@ -13,7 +14,7 @@ import { type KubectlVersion, kubectl, kubectlVersions } from "../world/kubernet
 import { startShellPod } from "../world/kubernetes/shell-pod.ts";
 import { listRecordings } from "../world/list-recordings.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
-import { listSessions } from "../world/owned-session.ts";
+import { type ListedSession, listSessions } from "../world/owned-session.ts";
 import { output } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
 import { rows } from "../world/rounds.ts";
@@ -61,6 +62,12 @@ describe.skipIf(opened instanceof NotHere)(`sessions in pods${reason}`, () => {
     }
     await shows(shell, /# /);
     return shell;
+  }
+
+  /** The next session in this pod that the user may see, once it is listed. */
+  async function next(seer: User, pod: string): Promise<() => Promise<ListedSession>> {
+    const before = new Set((await listSessions(seer)).map(({ sid }) => sid));
+    return () => until("it is listed", async () => (await listSessions(seer)).find((one) => one.pod?.name === pod && !before.has(one.sid)));
   }
 
   const shows = (shell: Service, wanted: RegExp): Promise<unknown> =>
@@ -120,13 +127,14 @@ describe.skipIf(opened instanceof NotHere)(`sessions in pods${reason}`, () => {
       { version: "1.36", pod: "console", command: "attach -it console", bye: "\u0004", ...locked },
     ] as const)("kubectl $version $command", async ({ version, pod, command, bye, why, takeAway }) => {
       await putRole(platform.cluster, "helper", mayHelp);
+      const listed = await next(watcher, pod);
       await using shell = await openShell(version, command);
       shell.type("while [ \"$(stty size)\" != '40 100' ]; do sleep 0.1; done; echo be''gun\n");
       await shows(shell, /begun/);
-      const listed = await until("it is listed", async () => (await listSessions(watcher)).find((one) => one.pod?.name === pod));
       const place = { cluster: platform.kube, namespace, name: pod, container: "main" };
-      expect(listed).toMatchObject({ kind: "kube", user: "ada", login: "", server_name: "kube-1", pod: place, modes: ["observer"] });
-      const { sid } = listed;
+      const session = await listed();
+      expect(session).toMatchObject({ kind: "kube", user: "ada", login: "", server_name: "kube-1", pod: place, modes: ["observer"] });
+      const { sid } = session;
       expect((await platform.cluster.tctl(["sessions", "ls"])).stdout).toMatch(
         new RegExp(`${sid} +kube +${platform.kube}/${namespace}/${pod} +ada `),
       );
@@ -160,6 +168,39 @@ describe.skipIf(opened instanceof NotHere)(`sessions in pods${reason}`, () => {
       });
       expect(shell.printed()).toContain(played);
     });
+  });
+
+  test("a terminal over a WebSocket is joined, the channels stay whole", async () => {
+    const [{ host, port, prefix, ...tls }, listed] = await Promise.all([user.entrance(), next(user.user, "shell")]);
+    const query = "command=sh&stdin=true&stdout=true&tty=true";
+    const url = `wss://${host}:${port}${prefix}/api/v1/namespaces/${namespace}/pods/shell/exec?${query}`;
+    const socket = new WebSocket(url, "v4.channel.k8s.io", tls);
+    let shown = "";
+    const channels = new Set<number | undefined>();
+    socket
+      .on("error", () => {})
+      .on("message", (data: Buffer) => {
+        channels.add(data[0]);
+        if (data[0] === 1) shown += data.subarray(1).toString();
+      });
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    const sees = (words: string): Promise<boolean> => until(`the owner sees ${words}`, () => shown.includes(words));
+    await sees("# ");
+    const { sid } = await listed();
+    await using peer = holdSession(user.user, ["join", "--mode=peer", sid]);
+    await sees("platform: user ada joined as peer");
+    peer.type("echo from-pe''er\n");
+    await Promise.all([sees("from-peer"), peer.until("from-peer")]);
+    // Both type at the same time.
+    for (let turn = 0; turn < 20; turn += 1) {
+      peer.type(`: p${turn}\n`);
+      socket.send(Buffer.from(`\0: o${turn}\n`));
+    }
+    await Promise.all([sees(": p19"), sees(": o19")]);
+    socket.send(Buffer.from("\0exit\n"));
+    await closed;
+    expect(await peer.ended).toBe(0);
+    expect([...channels].every((channel) => channel === 1 || channel === 3)).toBe(true);
   });
 
   test("a forwarded connection ends with its pod", async () => {
