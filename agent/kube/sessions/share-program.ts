@@ -28,7 +28,7 @@ export function shareProgram({ facts, inserts, size, record, live }: SharedProgr
     tellOwner: (text) => {
       const notice = noticeOf(text);
       // The recording has exactly what the owner sees, where the owner sees it.
-      if (shown.waiting < mostNotices) shown.put(notice, { onPut: () => record(notice) });
+      if (shown.unsent < mostNotices) shown.put(notice, { onPut: () => record(notice) });
     },
     changed: () => live.onNews(),
   });

@@ -144,8 +144,45 @@ describe.for<[string, Carrier]>([
     await relayed(tap).stop();
     const dropped = new Promise<void>((resolve) => tap.inserts?.typed.put(Buffer.from("late"), { done: resolve }));
     await dropped;
-    expect(tap.inserts?.typed.waiting).toBe(0);
+    expect(tap.inserts?.typed.unsent).toBe(0);
   });
+});
+
+test("while the end of a frame waits for the recording, nothing goes ahead of it", async () => {
+  const recorded = Promise.withResolvers<void>();
+  let isHeld = false;
+  const onOutput = (bytes: Buffer): Promise<void> | undefined => {
+    isHeld = bytes.includes("end");
+    return isHeld ? recorded.promise : undefined;
+  };
+  const tap = new ChannelProgramTap("v4.channel.k8s.io", { ...quiet, onOutput }, true);
+  const { server, toClient, stop } = relayed(tap);
+  const message = channels("v4.channel.k8s.io").output("begin-end");
+  server.write(message.subarray(0, 6));
+  await expect.poll(() => toClient().length).toBe(6);
+  server.write(message.subarray(6));
+  await expect.poll(() => isHeld).toBe(true);
+  tap.inserts.shown.put(Buffer.from("notice"));
+  recorded.resolve();
+  await expect.poll(() => toClient().includes("notice")).toBe(true);
+  expect(toClient().subarray(0, message.length)).toEqual(message);
+  await stop();
+});
+
+test("what a receiver does not read counts until it does", async () => {
+  const tap = new ChannelProgramTap("v4.channel.k8s.io", quiet, true);
+  const [client, near] = duplexPair({ highWaterMark: 1_000 });
+  const [far] = duplexPair();
+  const end = new AbortController();
+  const over = relayTapped({ client: near, upstream: far, tap, signal: end.signal, onBytes: () => {} });
+  const notice = Buffer.alloc(600, "n");
+  for (let turn = 0; turn < 10; turn += 1) tap.inserts.shown.put(notice);
+  await expect.poll(() => tap.inserts.shown.unsent).toBeLessThan(10 * notice.length);
+  expect(tap.inserts.shown.unsent).toBeGreaterThan(6 * notice.length);
+  client.resume();
+  await expect.poll(() => tap.inserts.shown.unsent).toBe(0);
+  end.abort(new PlatformError("unavailable", "over"));
+  await over;
 });
 
 describe("nothing is typed", () => {

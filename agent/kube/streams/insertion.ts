@@ -23,19 +23,21 @@ export class Insertion {
   readonly #frameOf: FrameOf;
   readonly #waiting: Waiting[] = [];
   #direction: Direction | undefined;
+  #unsent = 0;
   #isOver = false;
 
   constructor(frameOf: FrameOf) {
     this.#frameOf = frameOf;
   }
 
-  /** Bytes that wait for a place. */
-  get waiting(): number {
-    return this.#waiting.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  /** Bytes that wait for a place, or for a receiver that does not read. */
+  get unsent(): number {
+    return this.#unsent;
   }
 
   /** As soon as a frame may begin; dropped when none will. */
   put(bytes: Buffer, { onPut, done }: Partial<Pick<Waiting, "onPut" | "done">> = {}): void {
+    this.#unsent += bytes.length;
     this.#waiting.push({ bytes, onPut, done });
     this.flush();
   }
@@ -50,10 +52,11 @@ export class Insertion {
   flush(): void {
     while (this.#waiting.length > 0) {
       const [next] = this.#waiting;
-      const frame = next === undefined || this.#isOver ? undefined : this.#frame(next.bytes);
+      if (next === undefined) return;
+      const frame = this.#isOver ? undefined : this.#frame(next.bytes);
       if (frame === "later") return;
       this.#waiting.shift();
-      if (frame === undefined) next?.done?.();
+      if (frame === undefined) this.#done(next);
       else this.#send(frame, next);
     }
   }
@@ -70,9 +73,14 @@ export class Insertion {
     return writable ? this.#frameOf(bytes) : undefined;
   }
 
-  #send(frame: Buffer, piece: Waiting | undefined): void {
-    piece?.onPut?.();
-    this.#direction?.to.write(frame, () => piece?.done?.());
+  #send(frame: Buffer, piece: Waiting): void {
+    piece.onPut?.();
+    this.#direction?.to.write(frame, () => this.#done(piece));
+  }
+
+  #done({ bytes, done }: Waiting): void {
+    this.#unsent -= bytes.length;
+    done?.();
   }
 }
 
