@@ -25,7 +25,7 @@ interface Group {
   readonly replies: PromiseWithResolvers<TargetReply>[];
 }
 
-/** Time from one call to the next, ms; a call costs as much as twenty decisions. */
+/** Time from one call to the next, ms; a call costs as much as seven decisions (bench/RESULTS.md). */
 const paceMs = 20;
 /** Maximum wait for the auth service, ms. */
 const limitMs = 5000;
