@@ -1,25 +1,17 @@
 import { relative, resolve } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { orderFiles } from "./order-files.ts";
 import { readTimes } from "./story-times.ts";
 
 const root = resolve(import.meta.dirname, "../..");
-/** Files that take longest, for a checkout in which nothing has run yet; the order of the others hardly matters. */
-const knownLong = ["power-cuts", "installers", "upgrade", "repository", "install-script", "packages", "agent-service", "bad-versions", "role-option"];
 
 /** Starts long story files first: files run side by side, and a long one that starts last would run alone at the end. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const times = readTimes();
-    const secondsOf = ({ moduleId }: TestSpecification): number => {
-      const path = relative(root, moduleId);
-      return times[path] ?? guess(path);
-    };
-    return (await super.sort(files)).sort((a, b) => secondsOf(b) - secondsOf(a));
+    const pathOf = ({ moduleId }: TestSpecification): string => relative(root, moduleId);
+    const sorted = await super.sort(files);
+    const places = new Map(orderFiles(sorted.map(pathOf), readTimes()).map((path, at) => [path, at]));
+    const placeOf = (file: TestSpecification): number => places.get(pathOf(file)) ?? 0;
+    return sorted.toSorted((a, b) => placeOf(a) - placeOf(b));
   }
-}
-
-/** Seconds. */
-function guess(path: string): number {
-  const place = knownLong.findIndex((name) => path.startsWith(`test/stories/${name}`));
-  return place < 0 ? 0 : 1_000 - place;
 }

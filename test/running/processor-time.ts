@@ -17,6 +17,7 @@ declare module "vitest" {
 const ticksPerSecond = 100;
 
 // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the pattern to learn which fixtures a hook wants.
+// oxlint-disable-next-line no-empty-pattern
 afterAll(({}, file) => {
   const text = readFileSync("/proc/self/stat", "utf8");
   // After the name, which may have spaces: state is field 3; utime, stime, cutime and cstime are 14 to 17 (proc(5)).

@@ -63,7 +63,7 @@ ${["wiki", "shop", "news"].map((name) => app(name)).join("")}${app("desk", ", pu
     chromium = await openChromium([`--host-resolver-rules=${rules.join(", ")}`]);
     context = await chromium.browser.newContext({ ignoreHTTPSErrors: true });
     // What is not there by then never comes, and the page at that time says why.
-    context.setDefaultTimeout(30_000);
+    context.setDefaultTimeout(60_000);
     page = await context.newPage();
   });
   afterAll(async () => {

@@ -77,7 +77,7 @@ describe.skipIf(!hasProgram("chromium"))("hostile hosts, applications and visito
     const rules = [`MAP ${proxyHost}:443 127.0.0.1:${port}`, `MAP *.${proxyHost}:443 127.0.0.1:${port}`, "MAP * ~NOTFOUND"];
     chromium = await openChromium([`--host-resolver-rules=${rules.join(", ")}`]);
     context = await chromium.browser.newContext({ ignoreHTTPSErrors: true, userAgent: markup("browser") });
-    context.setDefaultTimeout(30_000);
+    context.setDefaultTimeout(60_000);
     page = await watched(context, troubles);
     await page.goto(at(`/web/launch/${wiki}?path=%2F`));
     await page.getByLabel("User").fill("boss");

@@ -10,9 +10,9 @@ import { Agent, WebSocket } from "undici";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { acceptWebSocket, echoFrames } from "../../agent/app/http/web-socket.ts";
 import { WebUpstream } from "../../agent/app/testing/web-upstream.ts";
-import { type AppBrowser, openAppBrowser } from "../world/app-browser.ts";
-import { answerTo, ask, askRaw, beginRequest, connectAs, fieldValues, logInToApp, type Visitor } from "../world/app-client.ts";
-import { type Cluster, startCluster } from "../world/cluster.ts";
+import type { AppBrowser } from "../world/app-browser.ts";
+import { answerTo, ask, askRaw, beginRequest, connectAs, fieldValues, openSocket, type Visitor, webSocketHeaders } from "../world/app-client.ts";
+import type { Cluster } from "../world/cluster.ts";
 import type { Agent as AppAgent } from "../world/cluster-agent.ts";
 import { streamGrowth, watchMemory } from "../world/peak-memory.ts";
 import { program, run } from "../world/program.ts";
@@ -20,9 +20,9 @@ import { putRole } from "../world/put-role.ts";
 import { step } from "../world/rotations.ts";
 import { long, rounds } from "../world/rounds.ts";
 import { until } from "../world/until.ts";
+import { everyApp, openWiki } from "../world/wiki-world.ts";
 
 const isRoot = process.getuid?.() === 0;
-const role = { allow: { app_labels: { "*": "*" } } };
 const wiki = "wiki.apps.test";
 
 /** alice comes with a certificate, carol with a browser; both are at the web port of the real executable. */
@@ -52,27 +52,7 @@ describe("web applications", () => {
         socket.on("data", (chunk: Buffer) => afterRefusal.push(chunk));
       },
     );
-    cluster = await startCluster({ proxyService: "  apps_domain: apps.test\n" });
-    await putRole(cluster, "apps", role);
-    const services = `app_service:
-  enabled: yes
-  resources:
-    - labels: { team: stock }
-  apps:
-    - name: wiki
-      uri: ${upstream.uri}
-      rewrite: { redirect: [inside.test], headers: ["X-Login: {{internal.logins}}"] }
-      cors: { allowed_origins: ["https://one.test"], allowed_methods: [PUT] }
-    - { name: plain, uri: "${upstream.uri}" }
-`;
-    agent = await cluster.agent({ name: "apps-1", token: await cluster.token("--type=app"), services, noWait: true });
-    const roles = { roles: "apps", logins: "root,ubuntu" };
-    const [tsh, person] = await Promise.all([cluster.user("alice", roles), cluster.user("carol", { ...roles, noLogin: true })]);
-    await until("the agent offers them", async () => (await tsh.tsh(["apps", "ls", "--format=names"])).stdout.includes("wiki"));
-    alice = (await logInToApp(tsh, "wiki", { address: "127.0.0.1", port: cluster.ports.web })).visitor;
-    site = { ...alice, host: "127.0.0.1", certificate: undefined };
-    browser = await openAppBrowser(site, person);
-    carol = await browser.open(wiki);
+    ({ cluster, agent, alice, site, browser, carol } = await openWiki(upstream.uri));
   });
   afterAll(async () => {
     await cluster?.[Symbol.asyncDispose]();
@@ -82,21 +62,6 @@ describe("web applications", () => {
     serve = (_request, response) => void response.end("hello");
     upstream.seen.splice(0);
   });
-
-  const upgrade = {
-    connection: "Upgrade",
-    upgrade: "websocket",
-    "sec-websocket-version": "13",
-    "sec-websocket-key": randomBytes(16).toString("base64"),
-  };
-
-  /** A WebSocket that is open, as the bytes under it. */
-  async function openSocket(visitor: Visitor): Promise<Duplex> {
-    const begun = await beginRequest(visitor, { path: "/ws", headers: upgrade });
-    begun.end();
-    const [, socket] = (await once(begun, "upgrade")) as [IncomingMessage, Duplex];
-    return socket.on("error", () => {}).resume();
-  }
 
   test("the user's token verifies by the published keys, before, during and after their rotation", async () => {
     const keys = async () => JSON.parse((await ask(site, { path: "/.well-known/jwks.json" })).text) as { keys: { kid: string }[] };
@@ -130,7 +95,11 @@ describe("web applications", () => {
   test.for(["GET", "WebSocket"])("of what a client writes in the platform's name, nothing reaches the application by %s", async (kind) => {
     const forged = ["Platform-Jwt-Assertion: forged", "platform_jwt_assertion: forged", "X_Forwarded_For: 6.6.6.6", "X-Forwarded-User: forged"];
     const plain = ["Connection: close, Platform-Jwt-Assertion, X-Forwarded-For"];
-    const asked = ["Connection: Upgrade, Platform-Jwt-Assertion", "Upgrade: websocket", `Sec-WebSocket-Key: ${upgrade["sec-websocket-key"]}`];
+    const asked = [
+      "Connection: Upgrade, Platform-Jwt-Assertion",
+      "Upgrade: websocket",
+      `Sec-WebSocket-Key: ${webSocketHeaders["sec-websocket-key"]}`,
+    ];
     const own = kind === "GET" ? ["GET / HTTP/1.1", ...plain] : ["GET /no HTTP/1.1", "Sec-WebSocket-Version: 13", ...asked];
     const [line = "", ...rest] = own;
     for (const visitor of [alice, carol]) {
@@ -172,12 +141,17 @@ describe("web applications", () => {
     expect(await echoed("https://one.test")).toBe("ping");
     expect(await echoed("https://evil.test")).toBe("refused");
     expect(await echoed(`https://plain.apps.test:${site.port}`)).toBe("refused");
-    const refused = await ask(carol, { path: "/other", headers: upgrade });
+    const refused = await ask(carol, { path: "/other", headers: webSocketHeaders });
     expect([refused.status, refused.text]).toEqual([403, "no"]);
   });
 
   test("a WebSocket that the application refused ends the connection on both sides: what comes after it on the same one goes nowhere", async () => {
-    const asked = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", `Sec-WebSocket-Key: ${upgrade["sec-websocket-key"]}`];
+    const asked = [
+      "Connection: Upgrade",
+      "Upgrade: websocket",
+      "Sec-WebSocket-Version: 13",
+      `Sec-WebSocket-Key: ${webSocketHeaders["sec-websocket-key"]}`,
+    ];
     for (const visitor of [alice, carol]) {
       upstream.seen.splice(0);
       const socket = await connectAs(visitor);
@@ -291,7 +265,7 @@ describe("web applications", () => {
 
   test("a lock and a lost role refuse the next request and cut open WebSockets, and so does a log-out", async () => {
     const cut = async (visitors: readonly Visitor[], act: () => Promise<unknown>, status: number): Promise<void> => {
-      const sockets = await Promise.all(visitors.map(async (visitor) => await openSocket(visitor)));
+      const sockets = await Promise.all(visitors.map(async (visitor) => await openSocket(visitor, "/ws")));
       const closed = sockets.map(async (socket) => await once(socket, "close"));
       await act();
       await Promise.all(closed);
@@ -302,7 +276,7 @@ describe("web applications", () => {
     for (const name of (await cluster.admin("get", "lock", "--format=names")).split("\n").filter(Boolean)) await cluster.admin("rm", `lock/${name}`);
     await until("both are served again", isServed);
     await cut([carol, alice], async () => await putRole(cluster, "apps", { allow: { app_labels: { env: "none" } } }), 403);
-    await putRole(cluster, "apps", role);
+    await putRole(cluster, "apps", everyApp);
     await until("both are served again", isServed);
     await cut([carol], async () => expect((await browser.call("/session", { method: "DELETE" })).status).toBe(204), 401);
     expect((await ask(alice)).status).toBe(200);

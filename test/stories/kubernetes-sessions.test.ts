@@ -7,13 +7,12 @@ import type { User } from "../world/cluster-user.ts";
 import { freePorts } from "../world/free-port.ts";
 import { type HeldSession, holdSession } from "../world/held-session.ts";
 import { busyboxImage } from "../world/kubernetes/busybox-image.ts";
+import { describeKube } from "../world/kubernetes/describe-kube.ts";
 import { heldStreams } from "../world/kubernetes/held-streams.ts";
 import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
-import { type KubeWorld, kubeWorld } from "../world/kubernetes/kube-world.ts";
 import { type KubectlVersion, kubectl, kubectlVersions } from "../world/kubernetes/kubectl.ts";
 import { startShellPod } from "../world/kubernetes/shell-pod.ts";
 import { listRecordings } from "../world/list-recordings.ts";
-import { ifPossible, NotHere } from "../world/not-here.ts";
 import { type ListedSession, listSessions } from "../world/owned-session.ts";
 import { output } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
@@ -21,11 +20,7 @@ import { rows } from "../world/rounds.ts";
 import { type Service, startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
 
-const opened = await ifPossible(() => kubeWorld());
-const reason = opened instanceof NotHere ? ` (skipped: ${opened.message})` : "";
-
-describe.skipIf(opened instanceof NotHere)(`sessions in pods${reason}`, () => {
-  const world = opened as KubeWorld;
+await describeKube("sessions in pods", (world) => {
   let platform: KubePlatform;
   let namespace: string;
   let user: KubeUser;
@@ -41,10 +36,7 @@ describe.skipIf(opened instanceof NotHere)(`sessions in pods${reason}`, () => {
       }),
     ]);
   });
-  afterAll(async () => {
-    await platform?.[Symbol.asyncDispose]();
-    await world[Symbol.asyncDispose]();
-  });
+  afterAll(async () => await platform?.[Symbol.asyncDispose]());
 
   const started = async (version: KubectlVersion, args: readonly string[]): Promise<Service> =>
     startService(await kubectl(version), ["-n", namespace, ...args], { env: user.env });

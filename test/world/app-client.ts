@@ -1,7 +1,9 @@
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { type ClientRequest, type IncomingMessage, type OutgoingHttpHeaders, request } from "node:http";
 import { isIP } from "node:net";
+import type { Duplex } from "node:stream";
 import { connect, type TLSSocket } from "node:tls";
 import type { User } from "./cluster-user.ts";
 
@@ -59,6 +61,22 @@ export async function answerTo(begun: ClientRequest): Promise<Answer> {
   const [response] = (await once(begun, "response")) as [IncomingMessage];
   const chunks = (await response.toArray()) as Buffer[];
   return { status: response.statusCode ?? 0, headers: response.headers, text: Buffer.concat(chunks).toString() };
+}
+
+/** Fields of a request for a WebSocket. */
+export const webSocketHeaders = {
+  connection: "Upgrade",
+  upgrade: "websocket",
+  "sec-websocket-version": "13",
+  "sec-websocket-key": randomBytes(16).toString("base64"),
+};
+
+/** A WebSocket that is open, as the bytes under it. */
+export async function openSocket(visitor: Visitor, path: string): Promise<Duplex> {
+  const begun = await beginRequest(visitor, { path, headers: webSocketHeaders });
+  begun.end();
+  const [, socket] = (await once(begun, "upgrade")) as [IncomingMessage, Duplex];
+  return socket.on("error", () => {}).resume();
 }
 
 /** Bytes as they are, and all that comes back until the end of the connection. */

@@ -30,7 +30,7 @@ export function holdSession(user: User, args: readonly string[], netns?: string)
     shown,
     told,
     type: (text) => void child.stdin?.write(text),
-    until: (wanted, limitMs = 30_000) =>
+    until: (wanted, limitMs) =>
       until(
         `the session shows ${String(wanted)}`,
         () => {

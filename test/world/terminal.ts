@@ -18,7 +18,7 @@ export function openTerminal(machine: Machine, user: string): Terminal {
       from = service.printed().length;
       service.type(`${line}\n`);
     },
-    shows: (wanted, limitMs = 30_000) =>
+    shows: (wanted, limitMs) =>
       until(
         `the terminal shows ${wanted}`,
         () => {

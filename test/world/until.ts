@@ -18,8 +18,8 @@ export async function until<T>(what: string, ask: () => Promise<T | undefined | 
     } catch (thrown) {
       last = thrown;
     }
-    // An attempt that starts a program costs processor time, which others wait for: half of the time at most.
-    await sleep(Math.min(Math.max(50, performance.now() - begin), longestPauseMs));
+    // An attempt that starts a program costs processor time, which others wait for: a third of the time at most.
+    await sleep(Math.min(Math.max(50, 2 * (performance.now() - begin)), longestPauseMs));
   }
   throw new Error(`${what}: not within ${limitMs / 1000} s`, { cause: last });
 }
