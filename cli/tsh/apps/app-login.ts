@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { isEndedBefore } from "../../../core/transport/upgrade/dial-web-port.ts";
 import type { Call } from "../../command.ts";
 import { type Result, textResult } from "../../output.ts";
 import { chosenProfile, loadFacts, proxyOption } from "../../profile/choose-profile.ts";
@@ -92,7 +93,7 @@ async function clientSettings(call: Call, app: ListedResource): Promise<ClientSe
   const ca = join(profilePaths(home, proxy).folder, "ca.pem");
   const [type, uri] = [appType(app), shownAddress(app, places)];
   const trust = places.isTrusted ? [] : ["--cacert", ca];
-  const curl = type === "TCP" || uri === "" ? "" : shellQuote(["curl", ...trust, "--cert", cert, "--key", key, `${uri}/`]);
+  const curl = type === "TCP" || uri === "" || isEndedBefore(proxy) ? "" : shellQuote(["curl", ...trust, "--cert", cert, "--key", key, `${uri}/`]);
   return { name: app.name, type, uri, ca, cert, key, curl };
 }
 

@@ -1,5 +1,6 @@
 import { httpsGet } from "../../../core/transport/dial/https-get.ts";
 import { type HostPort, parseHostPort } from "../../../core/transport/host-port.ts";
+import { isEndedBefore } from "../../../core/transport/upgrade/dial-web-port.ts";
 import type { CliIo } from "../../io.ts";
 
 /** Where the proxy's answer has the address for clients of a protocol. */
@@ -13,13 +14,15 @@ const fields: Readonly<Record<string, string>> = {
 const maxAnswer = 65_536;
 
 /**
- * Where the proxy serves a protocol's own clients, `host:port`; empty: nowhere, or the proxy does not say. Its certificate is not verified here: the
- * clients verify that of the port. Never throws.
+ * Where the proxy serves a protocol's own clients, `host:port`; empty: nowhere, the proxy does not say, or something on the way ends their TLS. Its certificate is
+ * not verified here: the clients verify that of the port. Never throws.
  */
 export async function directAddress({ env }: Pick<CliIo, "env">, proxy: HostPort, protocol: string): Promise<string> {
   try {
     const { status, body } = await httpsGet(proxy, "/webapi/ping", { env, insecure: true, maxBytes: maxAnswer });
-    return status === 200 ? announcedAddress(body.toString("utf8"), protocol) : "";
+    const announced = status === 200 ? announcedAddress(body.toString("utf8"), protocol) : "";
+    const address = directHostPort(announced);
+    return address !== undefined && isEndedBefore(address) ? "" : announced;
   } catch {
     return "";
   }

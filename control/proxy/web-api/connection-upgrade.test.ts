@@ -9,7 +9,7 @@ import { alpn, roleServerName } from "../../../core/transport/alpn.ts";
 import { httpsGet } from "../../../core/transport/dial/https-get.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { decodeStreamReply, encodeStreamRequest, maxStreamMessage } from "../../../core/transport/stream-request.ts";
-import { dialWebPort, dialWebPortTls } from "../../../core/transport/upgrade/dial-web-port.ts";
+import { dialWebPort, dialWebPortTls, isEndedBefore } from "../../../core/transport/upgrade/dial-web-port.ts";
 import { upgradePath, upgradeProtocol, websocketStream } from "../../../core/transport/upgrade/websocket-stream.ts";
 import { type EndingBalancer, endTlsBefore } from "../../../test/inside/ending-balancer.ts";
 import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
@@ -61,6 +61,7 @@ describe("behind something that ends TLS", () => {
     expect(reply).toMatchObject({ ok: false, error: { code: "not_found" } });
     stream.destroy();
     expect(balancer.connections).toBe(first + 2);
+    expect([isEndedBefore(balancer), isEndedBefore(cluster.proxy.addresses.web)]).toEqual([true, false]);
   });
 
   test("a certificate of another cluster's authority is not accepted inside", async () => {
