@@ -27,7 +27,7 @@ function cellText(cell: IBufferCell | undefined): string {
   if (cell === undefined) return "";
   const text = cell.getChars() === "" && cell.getWidth() > 0 ? " " : cell.getChars();
   const look = [
-    cell.isBold() > 0 ? "bold" : "",
+    cell.isBold() === 0 || text === " " ? "" : "bold",
     cell.isFgDefault() || text === " " ? "" : `fg${cell.getFgColor()}`,
     cell.isBgDefault() ? "" : `bg${cell.getBgColor()}`,
   ];
