@@ -1,3 +1,4 @@
+import { differenceHint } from "../access/agreed-offers.ts";
 import type { ServedAsk, SshAsk } from "../access/ask.ts";
 import { type Explanation, explainAccess } from "../access/explain-access.ts";
 import { PlatformError } from "../errors/platform-error.ts";
@@ -64,14 +65,18 @@ async function hostAsks(client: Client, { name, login }: AccessQuestion): Promis
   return [{ kind: "ssh", node, ...(login !== undefined && { login }) }];
 }
 
-/** One for each host that offers it: a lock may be of a host. */
+/** One for each host that offers it: a lock may be of a host. Throws `conflict` while its agents disagree about it. */
 async function servedAsks(
   client: Client,
   { kind, name, dbUser, dbName, request }: AccessQuestion & { readonly kind: ServedKind },
 ): Promise<readonly ServedAsk[]> {
   const { resources } = await client.listOffered({ kind, query: `name == ${JSON.stringify(name)}` });
+  // Passed over are agents beside others that count; if none counts, agents disagree.
+  const used = resources.filter(({ unused }) => unused === "");
+  const [fault] = resources;
+  if (used.length === 0 && fault !== undefined) throw new PlatformError("conflict", fault.unused, { hint: differenceHint({ kind, name }) });
   const names = { ...(dbUser !== undefined && { user: dbUser }), ...(dbName !== undefined && { name: dbName }) };
-  return resources.flatMap(({ labels, details, hosts }) => {
+  return used.flatMap(({ labels, details, hosts }) => {
     const served = { name, labels };
     const makesAccounts = details.admin_user !== undefined;
     return hosts.map(({ id }): ServedAsk => {

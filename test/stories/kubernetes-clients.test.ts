@@ -1,7 +1,11 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { checkKubernetesJoin } from "../../control/auth/tokens/kubernetes-join.ts";
+import { KubernetesApi } from "../../core/kubernetes/kubernetes-api.ts";
+import { createQueue } from "../../core/limits/queue.ts";
+import { tokenSchema } from "../../core/resources/token.ts";
 import { busyboxImage } from "../world/kubernetes/busybox-image.ts";
 import { describeKube } from "../world/kubernetes/describe-kube.ts";
 import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
@@ -103,5 +107,56 @@ await describeKube("other clients of Kubernetes", (world) => {
     await until("the port is there", () => proxy.printed().includes("export KUBECONFIG"));
     const done = await run(python, [file, namespace], { env: { ...user.env, KUBECONFIG: kubeconfig, PATH: "/usr/bin:/bin" } });
     expect(done.stdout.trim().split("\n"), done.stderr).toEqual(["['shell']", "['err', 'out']", "watched"]);
+  });
+
+  test("the API server's review of a pod's token, for the join method kubernetes: the pod's, while it exists, for this audience", async () => {
+    const namespace = await world.namespace("real");
+    await world.grant(`system:serviceaccounts:${namespace}`, "system:auth-delegator");
+    await startShellPod(world, namespace, "joining");
+    const pods = `/api/v1/namespaces/${namespace}/pods`;
+    const { metadata } = await world.api.must("GET", `${pods}/joining`);
+    const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;
+    /** As the kubelet gets it for a projected volume. */
+    const tokenFor = async (audience: string, isBound = true): Promise<string> => {
+      const boundObjectRef = { kind: "Pod", apiVersion: "v1", name: "joining", uid: metadata?.uid };
+      const spec = { audiences: [audience], expirationSeconds: 600, ...(isBound && { boundObjectRef }) };
+      const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec };
+      return String((await world.api.must("POST", `${accounts}/default/token`, body)).status?.token);
+    };
+    const { hostname, port } = new URL(world.apiServerUrl);
+    const caller = (token: string) => async () =>
+      new KubernetesApi({
+        host: hostname.replace(/[[\]]/g, ""),
+        port: Number(port),
+        namespace,
+        credentials: async () => ({ token, caPem: world.ca }),
+      });
+    const queue = createQueue({ atOnce: 1, waiting: 1 });
+    const document = {
+      ...{ kind: "token", version: "v2", metadata: { name: "pods" } },
+      spec: { roles: ["kube"], join_method: "kubernetes", kubernetes: { allow: [{ service_account: `${namespace}:default` }] } },
+    };
+    const join = async (idToken: string, api = caller(delegator)) =>
+      await checkKubernetesJoin({ token: tokenSchema.parse(document), idToken, audience: "test.cluster", now: new Date(), api, queue });
+    const delegator = await tokenFor("https://kubernetes.default.svc", false);
+    const good = await tokenFor("test.cluster");
+    expect(await join(good)).toEqual({ namespace, name: "default", pod: "joining" });
+    await expect(join(await tokenFor("other.cluster"))).rejects.toMatchObject({ code: "denied" });
+    // Its claims are in order, its signature is not.
+    await expect(join(`${good.slice(0, -6)}${good.endsWith("AAAAAA") ? "BBBBBB" : "AAAAAA"}`)).rejects.toThrow("the API server does not know it");
+    await expect(join(good, caller("nobody's"))).rejects.toMatchObject({
+      code: "unavailable",
+      hint: expect.stringContaining("system:auth-delegator"),
+    });
+    await world.api.must("DELETE", `${pods}/joining`);
+    await until("the pod is gone", async () => (await world.api.ask("GET", `${pods}/joining`)).status === 404);
+    await until(
+      "the API server has noticed",
+      async () =>
+        await join(good).then(
+          () => false,
+          (thrown: unknown) => /does not know it/.test(String(thrown)),
+        ),
+    );
   });
 });

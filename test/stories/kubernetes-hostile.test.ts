@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { beginKube } from "../world/kubernetes/kube-client.ts";
+import { beginKube, connectKube } from "../world/kubernetes/kube-client.ts";
 import { allResources, type Entrance, KubePlatform } from "../world/kubernetes/kube-platform.ts";
 import { type ScriptedApiServer, startScriptedApiServer } from "../world/kubernetes/scripted-api-server.ts";
 import { streamGrowth, watchMemory } from "../world/peak-memory.ts";
@@ -19,9 +20,13 @@ describe.skipIf(!isRoot)("a hostile API server", () => {
   let some: Entrance;
   let all: Entrance;
   let answer: (request: IncomingMessage, response: ServerResponse) => void = (_, response) => response.writeHead(404).end();
+  let upgrade: (request: IncomingMessage, socket: Socket) => void = (_, socket) => void socket.destroy();
 
   beforeAll(async () => {
-    server = await startScriptedApiServer({ request: (request, response) => answer(request, response) });
+    server = await startScriptedApiServer({
+      request: (request, response) => answer(request, response),
+      upgrade: (request, socket) => upgrade(request, socket),
+    });
     platform = await KubePlatform.open(server);
     const everything = { kubernetes_groups: ["system:masters"], kubernetes_resources: allResources };
     all = await (await platform.user("ada", everything)).entrance();
@@ -88,6 +93,33 @@ describe.skipIf(!isRoot)("a hostile API server", () => {
       };
       expect(await swallow(entrance(), "/api/v1/namespaces/n/pods")).toMatchObject({ complete: false });
     });
+  });
+
+  test.each([403, 500])("an upgrade that is refused with %i: nothing that the client sends after it reaches the API server", async (status) => {
+    const [bytes, others] = [[] as Buffer[], [] as string[]];
+    answer = ({ url = "" }, response) => {
+      others.push(url);
+      response.writeHead(404).end();
+    };
+    upgrade = (_request, socket) => {
+      socket.on("data", (chunk: Buffer) => bytes.push(chunk));
+      // The connection stays open, as that of the API server of CVE-2018-1002105 did.
+      socket.write(`HTTP/1.1 ${status} No\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nno`);
+    };
+    const head = ["Connection: Upgrade", "Upgrade: SPDY/3.1", "X-Stream-Protocol-Version: v4.channel.k8s.io", "Content-Length: 0"];
+    const exec = `POST ${all.prefix}/api/v1/namespaces/n/pods/web-1/exec?command=id HTTP/1.1\r\nHost: x\r\n${head.join("\r\n")}\r\n\r\n`;
+    const secrets = `GET ${all.prefix}/api/v1/namespaces/kube-system/secrets HTTP/1.1\r\nHost: x\r\n\r\n`;
+    const socket = await connectKube(all);
+    const told: Buffer[] = [];
+    const over = new Promise((resolve) => socket.once("close", resolve));
+    socket.on("data", (chunk: Buffer) => {
+      told.push(chunk);
+      socket.write(secrets);
+    });
+    socket.write(`${exec}${secrets}`);
+    await over;
+    expect(Buffer.concat(told).toString()).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect([Buffer.concat(bytes).toString(), others]).toEqual(["", []]);
   });
 
   test("one item without an end is not kept in memory", async () => {

@@ -155,6 +155,25 @@ await describeKube("what roles allow in a cluster", (world) => {
     expect((await world.api.must("GET", pods)).items).toHaveLength(6);
   });
 
+  test("deleting a collection deletes permitted pods only, and none on a dry run", async () => {
+    const sweep = await world.namespace("fake");
+    const path = `/api/v1/namespaces/${sweep}/pods`;
+    const labels = { app: "sweep" };
+    await eachOf(["db-1", "job-1", "job-2"], (name) => world.api.must("POST", path, pod(name, labels)));
+    await world.api.must("POST", path, pod("job-kept"));
+    const { kubectl } = await platform.user("sweeper", {
+      kubernetes_groups: [group],
+      kubernetes_resources: [{ kind: "pod", namespace: sweep, name: "job-*", verbs: ["get", "list", "deletecollection"] }],
+    });
+    const left = async (): Promise<readonly string[]> => names((await world.api.must("GET", path)) as Items).toSorted();
+    const remove = async (...more: readonly string[]) =>
+      await kubectl("1.36", ["delete", "--raw", `${path}?labelSelector=app%3Dsweep${more.join("")}`]);
+    expect(await remove("&dryRun=All")).toMatchObject({ status: 0 });
+    expect(await left()).toEqual(["db-1", "job-1", "job-2", "job-kept"]);
+    expect(await remove()).toMatchObject({ status: 0 });
+    expect(await left()).toEqual(["db-1", "job-kept"]);
+  });
+
   test("no event of a watch shows another pod, and each permitted one arrives", async () => {
     const { metadata } = await world.api.must("GET", pods);
     const begun = await beginKube(entrance, `${pods}?watch=1&resourceVersion=${metadata.resourceVersion}&allowWatchBookmarks=true`, {

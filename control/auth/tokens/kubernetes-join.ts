@@ -59,7 +59,7 @@ const reviewSchema = z.object({
   status: z.object({
     authenticated: z.boolean().default(false),
     audiences: z.array(z.string()).default([]),
-    user: z.object({ username: z.string(), extra: z.record(z.string(), z.array(z.string())).default({}) }).optional(),
+    user: z.object({ username: z.string().default(""), extra: z.record(z.string(), z.array(z.string())).default({}) }).optional(),
   }),
 });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { askWhy } from "../../../core/api/explain-access.ts";
 import type { Labels } from "../../../core/resources/metadata.ts";
 import type { StreamReply } from "../../../core/transport/stream-request.ts";
 import { joinServingHost, startTestAgent, type TestAgent } from "../../../test/inside/connect-agent.ts";
@@ -80,6 +81,7 @@ test("a cluster to which two agents assign differing labels is used by nobody: u
     .poll(async () => (await cluster.admin.listOffered({ kind: "kube" })).resources.filter(({ unused }) => both.test(unused)).length)
     .toBe(2);
   expect((await cluster.admin.getCluster({})).warnings.filter((one) => both.test(one))).toHaveLength(1);
+  await expect(askWhy(cluster.admin, { user: "eve", kind: "kube", name: "shared", now: new Date() })).rejects.toThrow(both);
   // They agree again.
   second.send({ type: "resources", resources: [{ kind: "kube", name: "shared", labels: { env: "prod" }, details: {} }], more: false });
   await expect.poll(async () => (await answer(keys, "shared")).ok).toBe(true);
