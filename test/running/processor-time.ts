@@ -1,3 +1,4 @@
+/* oxlint-disable no-empty-pattern -- Vitest reads the pattern to learn which fixtures a hook wants. */
 import { readFileSync } from "node:fs";
 import { afterAll } from "vitest";
 
@@ -16,8 +17,7 @@ declare module "vitest" {
 /** Of a second; the kernel's unit in /proc, on every machine that we build for. */
 const ticksPerSecond = 100;
 
-// biome-ignore lint/correctness/noEmptyPattern: Vitest reads the pattern to learn which fixtures a hook wants.
-// oxlint-disable-next-line no-empty-pattern
+// biome-ignore lint/correctness/noEmptyPattern: as above.
 afterAll(({}, file) => {
   const text = readFileSync("/proc/self/stat", "utf8");
   // After the name, which may have spaces: state is field 3; utime, stime, cutime and cstime are 14 to 17 (proc(5)).
