@@ -98,7 +98,7 @@ describe.skipIf(!hasProgram("chromium"))(`the Web UI of the executable with ${ho
       await took(typed(""));
       sorts.push(await took(sorted(2)), await took(sorted(1)));
     }
-    process.stdout.write(`searches ${searches.map(Math.round)} ms, sorts ${sorts.map(Math.round)} ms\n`);
+    process.stdout.write(`searches ${searches.map(Math.round).join(", ")} ms, sorts ${sorts.map(Math.round).join(", ")} ms\n`);
     expect(Math.min(...searches)).toBeLessThan(300);
     expect(Math.min(...sorts)).toBeLessThan(300);
     expect(await page.locator("tbody tr").count()).toBeLessThan(60);
