@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { checkKubernetesJoin } from "../../control/auth/tokens/kubernetes-join.ts";
 import { KubernetesApi } from "../../core/kubernetes/kubernetes-api.ts";
 import { createQueue } from "../../core/limits/queue.ts";
