@@ -33,13 +33,13 @@ export interface TestSession extends InsideEngineSession {
 
 /** Sessions of one test, each with a server; disposing ends them all. */
 export class TestSessions implements AsyncDisposable {
-  readonly #open: (FakeServer | Socket)[] = [];
+  readonly #open = new Set<FakeServer | Socket>();
 
   async run(options: SessionOptions = {}): Promise<TestSession> {
     const { server: given, keys, parameters: _, ...session } = options;
     const server = given !== undefined && "port" in given ? given : await fakeServer(given);
     const inside = await engineSession({ protocol: "postgres", port: server.port, ...session });
-    this.#open.push(inside.near, server);
+    this.#open.add(inside.near).add(server);
     const served = postgresEngine(keys === undefined ? {} : { keys })(inside.session);
     let got = "";
     const { near } = inside;
@@ -69,6 +69,8 @@ export class TestSessions implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const one of this.#open.splice(0)) await ("destroy" in one ? one.destroy() : one[Symbol.asyncDispose]());
+    const all = [...this.#open];
+    this.#open.clear();
+    for (const one of all) await ("destroy" in one ? one.destroy() : one[Symbol.asyncDispose]());
   }
 }
