@@ -13,6 +13,7 @@ const configs = [
   "package.json",
   "vitest.config.ts",
   "test/running",
+  "test/fuzz/fuzz-runs.ts",
   "buf.yaml",
   "buf.gen.yaml",
 ];
@@ -26,7 +27,8 @@ export interface PlantedTree extends Disposable {
 
 export function plant(files: Readonly<Record<string, string>>, copied: readonly string[] = []): PlantedTree {
   const tree = mkdtempSync(join(tmpdir(), "platform-planted-"));
-  for (const name of [...configs, ...copied]) cpSync(join(root, name), join(tree, name), { recursive: true });
+  for (const name of [...configs, ...copied])
+    cpSync(join(root, name), join(tree, name), { recursive: true, filter: (path) => !path.endsWith(".test.ts") });
   symlinkSync(join(root, "node_modules"), join(tree, "node_modules"));
   for (const [path, text] of Object.entries({ "main.ts": sound, ...files })) {
     mkdirSync(dirname(join(tree, path)), { recursive: true });
