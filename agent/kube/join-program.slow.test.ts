@@ -20,7 +20,7 @@ afterAll(async () => await world[Symbol.asyncDispose]());
 const upgradeHead =
   "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n";
 
-function reading(stream: Duplex): () => string {
+function reading(stream: NodeJS.ReadableStream): () => string {
   const pieces: Buffer[] = [];
   stream.on("data", (chunk: Buffer) => pieces.push(chunk)).on("error", () => {});
   return () => Buffer.concat(pieces).toString("latin1");
@@ -75,17 +75,19 @@ async function joined(service: Service, mode: string, more: Partial<SessionOptio
 }
 
 function takeSeat({ client }: UserSession) {
-  return new Promise<{ channel: ClientChannel; out: () => string; told: () => string; exit: () => number | null | undefined }>((resolve, reject) => {
-    client.shell({}, (error, channel) => {
-      if (error !== undefined) return reject(error);
-      let code: number | null | undefined;
-      channel.on("exit", (status: number | null) => {
-        code = status;
+  return new Promise<{ channel: ClientChannel; out: () => string; notices: () => string; exit: () => number | null | undefined }>(
+    (resolve, reject) => {
+      client.shell({}, (error, channel) => {
+        if (error !== undefined) return reject(error);
+        let code: number | null | undefined;
+        channel.on("exit", (status: number | null) => {
+          code = status;
+        });
+        const [out, notices] = [reading(channel), reading(channel.stderr)];
+        resolve({ channel, out, notices, exit: () => code });
       });
-      const [out, told] = [reading(channel), reading(channel.stderr as unknown as Duplex)];
-      resolve({ channel, out, told, exit: () => code });
-    });
-  });
+    },
+  );
 }
 
 test("a terminal in a pod is listed, seen and typed into by others, until it ends", async () => {
@@ -96,7 +98,7 @@ test("a terminal in a pod is listed, seen and typed into by others, until it end
   await using watching = await joined(service, "observer");
   const observer = await takeSeat(watching);
   await until("the observer sees what was shown before", () => observer.out().includes("prompt$ "));
-  expect(observer.told()).toContain("you joined the session of alice, prod/a/web-1, as observer; its terminal has 100x30 characters");
+  expect(observer.notices()).toContain("you joined the session of alice, prod/a/web-1, as observer; its terminal has 100x30 characters");
   await using helping = await joined(service, "peer");
   const peer = await takeSeat(helping);
   await until("the owner is notified", () => shown().includes("platform: user bob joined as peer"));
@@ -113,7 +115,7 @@ test("a terminal in a pod is listed, seen and typed into by others, until it end
   server.write(encodeSpdyData(1, Buffer.from('{"status":"Success"}'), true));
   tls.end();
   await until("both have ended", () => observer.exit() === 0 && peer.exit() === 0);
-  expect(observer.told()).toContain("the session of alice has ended");
+  expect(observer.notices()).toContain("the session of alice has ended");
   await until("the end is recorded", () => service.events.some(({ event }) => event === "session.end"));
   expect(service.events).toContainEqual(expect.objectContaining({ event: "session.end", participants: ["alice", "bob"], exit_code: 0 }));
   expect(service.deps.live.list()).toEqual([]);
@@ -168,6 +170,6 @@ test("all participants go with the right of the owner", async () => {
   await until("it sees the terminal", () => peer.out().includes("prompt$ "));
   change({ ...(await service.deps.access.at("1")), roles: [kubeRole("access", [{ kind: "pod", namespace: "*", name: "*", verbs: ["get"] }])] });
   await until("it has ended", () => peer.exit() === 0);
-  expect(peer.told()).toContain("the session of alice has ended");
+  expect(peer.notices()).toContain("the session of alice has ended");
   await expect(joined(service, "observer")).rejects.toThrow(/no running session/);
 });

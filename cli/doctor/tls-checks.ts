@@ -88,7 +88,7 @@ function inUpgrade(path: Path): Path {
   return { ...path, open: async (attempt) => await upgradeOver(await path.open(attempt), { target: path.target, attempt }) };
 }
 
-/** Throws the refusal if there is no connection upgrade either. */
+/** Tries a connection upgrade. Throws the refusal, with the reason, if that fails too. */
 async function requireUpgrade(path: Path, refusal: PlatformError): Promise<void> {
   using attempt = new Attempt({});
   try {

@@ -24,7 +24,9 @@ const mysqlServers = [
 describe("accounts that agents make at MariaDB and MySQL", () => {
   let world: DatabaseWorld;
   const servers = new Map<string, Mariadb | Mysql | NotHere>();
-  let [alice, bob, carol] = [] as unknown as readonly [User, User, User];
+  let alice: User;
+  let bob: User;
+  let carol: User;
 
   beforeAll(async () => {
     world = await DatabaseWorld.open();

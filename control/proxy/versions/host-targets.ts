@@ -91,19 +91,19 @@ export class HostTargets {
     }
   }
 
-  #read(told: TargetReply, host: string): HostTarget {
+  #read(reply: TargetReply, host: string): HostTarget {
     const { log, own } = this.#options;
-    if (told.version !== "" && parseVersion(told.version) === undefined) {
+    if (reply.version !== "" && parseVersion(reply.version) === undefined) {
       log.warn("the auth service's answer is not a version; the host is held", { host });
       return heldBack("the auth service's answer is not a version");
     }
-    const held = told.held === "" ? undefined : headerText(told.held);
-    const plain = told.version.replace(/^v/, "");
+    const held = reply.held === "" ? undefined : headerText(reply.held);
+    const plain = reply.version.replace(/^v/, "");
     const wanted = plain === "" ? "none" : `v${plain}`;
     const why = beyondMajor(wanted, own);
     if (why !== undefined) return { version: "none", critical: false, held, why };
-    const signed = /^[A-Za-z0-9_.-]{1,2000}$/.test(told.signed) ? told.signed : undefined;
-    return { version: wanted, critical: told.critical, held, ...(signed !== undefined && { signed }) };
+    const signed = /^[A-Za-z0-9_.-]{1,2000}$/.test(reply.signed) ? reply.signed : undefined;
+    return { version: wanted, critical: reply.critical, held, ...(signed !== undefined && { signed }) };
   }
 }
 

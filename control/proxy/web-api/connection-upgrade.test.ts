@@ -27,7 +27,7 @@ afterAll(async () => {
 
 const open = (): Promise<Duplex> => dialWebPort(balancer, { env: {}, balancerCa: balancer.ca });
 
-/** A WebSocket as anybody can open one at the web port. */
+/** A WebSocket to the web port, without credentials. */
 function upgrade(protocols: string[], headers: Record<string, string> = {}): WebSocket {
   const { port } = cluster.proxy.addresses.web;
   return new WebSocket(`wss://127.0.0.1:${port}${upgradePath}`, protocols, { rejectUnauthorized: false, headers });

@@ -9,8 +9,8 @@ import { refuseUpgrade } from "./api/refuse-upgrade.ts";
 import type { TakeUpgrade } from "./api/socket-route.ts";
 
 /**
- * Takes connection upgrades: for clients and agents behind something that ends TLS. What comes inside one is a new connection to the front door, from the
- * address that the connection around it has. Nothing of the request counts: who comes proves it inside.
+ * Takes connection upgrades: for clients and agents behind something that ends TLS. The stream inside one is a new connection to the front door,
+ * from the same address as the outer connection. The request itself grants nothing: clients authenticate inside.
  */
 export function connectionUpgrade(receive: (socket: ArrivedSocket) => void): TakeUpgrade {
   const server = new WebSocketServer({ ...upgradeLimits, noServer: true, clientTracking: false, handleProtocols: () => upgradeProtocol });
