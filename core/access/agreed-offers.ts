@@ -53,5 +53,5 @@ export function differenceError(named: Named, pair: readonly [AgentOffer, AgentO
 /** What an admin can do. Pure. */
 export function differenceHint({ kind, name }: Named): string {
   const resource = `${kind}/${name.slice(0, 64)}`;
-  return `give it the same on each of them, or let those that may offer it join with a token that names it: tctl tokens add --type=${serviceKinds[kind].token} --resources=${resource}`;
+  return `assign the same labels and settings on each host, or let the hosts that may offer it join with a token that names it: tctl tokens add --type=${serviceKinds[kind].token} --resources=${resource}`;
 }
