@@ -77,8 +77,9 @@ export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: Abo
   const { retire = new AbortController().signal } = deps;
   deps.report?.(agent);
   const onFailure = (thrown: unknown): void => failed.reject(toPlatformError(thrown));
-  // The new process renews the identity.
-  agent.identity.keep(AbortSignal.any([background.signal, retire])).catch(onFailure);
+  // The new process renews the identity, for this one too.
+  const kept = agent.identity.keep(AbortSignal.any([background.signal, retire]));
+  kept.then(() => agent.identity.follow(background.signal)).catch(onFailure);
   const uploading = agent.outbox.run(background.signal).catch(onFailure);
   try {
     await Promise.race([aborted(signal), aborted(retire), failed.promise]);

@@ -1,6 +1,7 @@
 import type { JoinMethod, PlatformConfig } from "../core/config/platform-config.ts";
 import { sshAlgorithms } from "../core/config/setting.ts";
 import { PlatformError } from "../core/errors/platform-error.ts";
+import { type DirectKind, directKinds, serviceKinds } from "../core/kinds/service-kinds.ts";
 import type { Labels } from "../core/resources/metadata.ts";
 import type { SshAlgorithms } from "../core/ssh/algorithms.ts";
 import type { HostPort } from "../core/transport/host-port.ts";
@@ -50,11 +51,18 @@ export interface ProxyWay {
 export interface DirectWay {
   readonly kind: "direct";
   readonly authServer: HostPort;
-  readonly listen: HostPort;
-  /** Additional addresses for proxies to dial; other hosts may share them. */
-  readonly publicAddresses: readonly HostPort[];
+  /** One for each service. */
+  readonly ports: readonly [DirectListen, ...DirectListen[]];
   /** Advertised instead of its own address. */
   readonly advertiseIp?: string | undefined;
+}
+
+/** A port on which the proxies reach a service. */
+export interface DirectListen {
+  readonly kind: DirectKind;
+  readonly listen: HostPort;
+  /** Additional addresses for proxies to dial. Those of SSH are names for users too, and other hosts may share them. */
+  readonly publicAddresses: readonly HostPort[];
 }
 
 /** Where the host joins. */
@@ -121,11 +129,23 @@ function sshConfig({ platform, ssh_service: ssh }: PlatformConfig): SshConfig {
   };
 }
 
-function directWay({ platform, ssh_service: ssh }: PlatformConfig, authServer: HostPort): DirectWay {
+function directWay(config: PlatformConfig, authServer: HostPort): DirectWay {
+  const { platform } = config;
   if (platform.caPins.length === 0) {
     throw new PlatformError("invalid", "platform.auth_server needs platform.ca_pin: without it this host cannot verify the auth service", {
       hint: "`tctl status` shows the pin",
     });
   }
-  return { kind: "direct", authServer, listen: ssh.listen_addr, publicAddresses: ssh.public_addr, advertiseIp: platform.advertise_ip };
+  const [first, ...others] = directPorts(config);
+  if (first === undefined)
+    throw new PlatformError("invalid", "none of this agent's services has a port that proxies dial", { hint: "set proxy_server" });
+  return { kind: "direct", authServer, ports: [first, ...others], advertiseIp: platform.advertise_ip };
+}
+
+/** The ports of an agent that joins the auth service directly, that of SSH first. */
+function directPorts(config: PlatformConfig): readonly DirectListen[] {
+  return directKinds.flatMap((kind) => {
+    const { enabled, listen_addr: listen, public_addr: publicAddresses } = config[serviceKinds[kind].section];
+    return enabled ? [{ kind, listen, publicAddresses }] : [];
+  });
 }

@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { nextRenewal } from "./identity-keeper.ts";
+import { credentialsValidity, type HostCredentials } from "../core/api/host-credentials.ts";
+import { pickTrustedKeys } from "../core/api/trusted-keys.ts";
+import { PlatformError } from "../core/errors/platform-error.ts";
+import { silentLog } from "../core/log/log.ts";
+import { insideAuthorities } from "../test/inside/authorities.ts";
+import { until } from "../test/world/until.ts";
+import { IdentityKeeper, nextRenewal } from "./identity-keeper.ts";
 
 test.for([
   [0, 300],
@@ -12,4 +18,54 @@ test.for([
 
 test("a reversed validity is due at once", () => {
   expect(nextRenewal({ from: new Date(5000), to: new Date(0) }, 0.5)).toBe(5000);
+});
+
+test("a replaced process takes what its successor has renewed and stored; it neither renews nor writes", async () => {
+  const cluster = await insideAuthorities();
+  const held = await cluster.host("web-1");
+  const renewed = { ...(await cluster.host("web-1")), hostId: held.hostId };
+  const { from, to } = credentialsValidity(held);
+  let now = from.getTime();
+  /** What the successor keeps; an error: it cannot be read. */
+  let stored: HostCredentials | PlatformError = held;
+  const seen = { peeks: 0, calls: 0 };
+  const never = async () => {
+    seen.calls += 1;
+    throw new PlatformError("internal", "a replaced process does not do this");
+  };
+  const store = {
+    load: async () => held,
+    save: never,
+    peek: async () => {
+      seen.peeks += 1;
+      if (stored instanceof PlatformError) throw stored;
+      return stored;
+    },
+  };
+  const options = { hostname: "web-1", names: [], log: silentLog, random: () => 0.5, napMs: 1 };
+  const keeper = await IdentityKeeper.open({ ...options, store, join: never, client: never, now: () => now });
+  const [retire, end] = [new AbortController(), new AbortController()];
+  const keeping = keeper.keep(retire.signal);
+  retire.abort();
+  await keeping;
+  const following = keeper.follow(end.signal);
+  now += 0.35 * (to.getTime() - now);
+  const peeked = async () => {
+    const { peeks } = seen;
+    await until("it has peeked at the store", () => seen.peeks > peeks + 1);
+  };
+  for (const other of [held, new PlatformError("invalid", "not readable"), await cluster.host("web-1")]) {
+    stored = other;
+    await peeked();
+    expect(keeper.current()).toBe(held);
+  }
+  // It heard of them itself, after its successor had written the file.
+  const keys = { ...pickTrustedKeys(held), userCaPem: ["new"] };
+  keeper.learn(keys);
+  stored = renewed;
+  await until("it has the newer ones", () => keeper.current().tlsCertificate === renewed.tlsCertificate);
+  expect(keeper.current()).toEqual({ ...renewed, ...keys });
+  end.abort();
+  await following;
+  expect(seen.calls).toBe(0);
 });

@@ -21,6 +21,8 @@ export interface IdentityOptions {
   readonly client: () => Promise<AuthClient>;
   readonly now?: () => number;
   readonly random?: () => number;
+  /** Pause of a replaced process between two checks, ms. */
+  readonly napMs?: number;
 }
 
 /** Longest sleep, ms: timers stand still while the machine sleeps, so the wall clock is checked after each. */
@@ -91,6 +93,42 @@ export class IdentityKeeper {
         this.#due = now() + backOffDelay(failures, random(), { baseMs: 2_000, capMs: 600_000 });
       }
     }
+  }
+
+  /**
+   * For a process that another one has replaced: takes the newer credentials that that one has stored, once its own are due, until aborted. It renews and
+   * writes nothing. Never rejects.
+   */
+  async follow(signal: AbortSignal): Promise<void> {
+    const { store, log, napMs = longestNapMs } = this.#options;
+    let failure = "";
+    while (!signal.aborted) {
+      try {
+        if (this.#isDue()) this.#adopt(await store.peek());
+        failure = "";
+      } catch (thrown) {
+        const error = errorText(thrown);
+        if (error !== failure) log.warn("could not read the identity that this host's new process keeps", { error });
+        failure = error;
+      }
+      await sleep(napMs, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  /** Whether the process that renews may have renewed by now. */
+  #isDue(): boolean {
+    const { now = Date.now } = this.#options;
+    return !isSignedByFirst(this.#current) || now() >= nextRenewal(credentialsValidity(this.#current), 0);
+  }
+
+  #adopt(stored: HostCredentials | undefined): void {
+    const held = this.#current;
+    if (stored?.hostId !== held.hostId || stored.tlsCertificate === held.tlsCertificate) return;
+    const { from, to } = credentialsValidity(stored);
+    if (from < credentialsValidity(held).from) return;
+    // This process hears of the authorities itself, perhaps later than the file was written.
+    this.#current = { ...stored, ...pickTrustedKeys(held) };
+    this.#options.log.info("identity renewed by this host's new process", { until: to.toISOString() });
   }
 
   /** The cluster's authorities as they are now: stored, and a certificate that another key signed is renewed soon. */

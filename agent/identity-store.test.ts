@@ -22,7 +22,7 @@ function places({ status = 200, data = {} as Record<string, string>, local = und
     return { status, headers: {}, body: Buffer.from(JSON.stringify(status === 200 ? { data } : { message: "secrets is forbidden" })) };
   };
   const saved: HostCredentials[] = [];
-  const disk: IdentityStore = { load: async () => local, save: async (one) => void saved.push(one) };
+  const disk: IdentityStore = { load: async () => local, peek: async () => local, save: async (one) => void saved.push(one) };
   const api = { request, stream: async () => Promise.reject(new Error("no streams")) };
   return { asked, saved, data, store: secretStore({ disk, api, path: "/api/v1/namespaces/a/secrets/agent-0-state", log: silentLog }) };
 }
@@ -69,4 +69,10 @@ test("a damaged Secret is refused rather than joined over, without its content",
     expect(refused).toMatchObject({ code: "invalid", message: expect.stringContaining("damaged") });
     expect(String(refused)).not.toContain("SECRET");
   }
+});
+
+test("another process of the pod peeks at the file, asks for nothing and writes nothing", async () => {
+  const { store, asked, saved } = places({ local: credentials });
+  expect(await store.peek()).toBe(credentials);
+  expect([asked, saved]).toEqual([[], []]);
 });

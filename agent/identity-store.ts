@@ -11,13 +11,16 @@ import type { Env } from "../core/transport/dial/choose-proxy.ts";
 export interface IdentityStore {
   /** Undefined: it has none yet, and one could be saved. */
   load(): Promise<HostCredentials | undefined>;
+  /** What another process of this host has saved. Changes nothing. */
+  peek(): Promise<HostCredentials | undefined>;
   /** All or nothing. */
   save(credentials: HostCredentials): Promise<void>;
 }
 
 /** The file; in a pod of Kubernetes with PLATFORM_STATE_SECRET also that Secret, which outlives the pod. Throws `invalid` outside of a pod. */
 export async function identityStore({ file, env, log }: { readonly file: string; readonly env: Env; readonly log: Log }): Promise<IdentityStore> {
-  const disk = { load: () => loadCredentials(file), save: (credentials: HostCredentials) => saveCredentials(file, credentials) };
+  const load = (): Promise<HostCredentials | undefined> => loadCredentials(file);
+  const disk = { load, peek: load, save: (credentials: HostCredentials) => saveCredentials(file, credentials) };
   const name = env.PLATFORM_STATE_SECRET;
   if (name === undefined || name === "") return disk;
   const cluster = await inCluster(env);
@@ -77,6 +80,7 @@ export function secretStore({ disk, api, path, log }: SecretStoreOptions): Ident
       await disk.save(credentials);
       return credentials;
     },
+    peek: () => disk.peek(),
     save: async (credentials) => {
       await disk.save(credentials);
       try {

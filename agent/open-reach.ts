@@ -61,8 +61,8 @@ export async function openReach(parts: ReachParts, end: AbortSignal): Promise<Re
     labels: () => labels.current,
   };
   if (way.kind === "direct") {
-    const { identity, auth, outbox, sockets, services, local } = parts;
-    const own = { identity, auth, audit: outbox.audit, authorities, sockets, services, local };
+    const { identity, auth, outbox, sockets, services, local, offered, onResources } = parts;
+    const own = { identity, auth, audit: outbox.audit, access, authorities, sockets, services, local, offered, onResources };
     // A host with a tunnel has no use for it.
     const { openDirect } = await import("./direct/open-direct.ts");
     return await openDirect({ ...own, ...told, way, nodename, steady: clock.steady });

@@ -6,6 +6,7 @@ import { databases } from "./databases.ts";
 import { fileCopy } from "./file-copy.ts";
 import { forwardedConnection } from "./forwarded-connection.ts";
 import { idleConnection } from "./idle-connection.ts";
+import { kubernetes } from "./kubernetes.ts";
 import { manyAgents } from "./many-agents.ts";
 import { manySessions } from "./many-sessions.ts";
 import { newChannel } from "./new-channel.ts";
@@ -37,6 +38,14 @@ const sections: Readonly<Record<string, () => Promise<string>>> = {
       sessions: { idle: { pg: 60, cache: 300 }, held: 500, perSecond: 20, seconds: 60 },
     }),
   web: () => web({ rounds: 5, requests: { seconds: 5, connections: 16 }, echoes: { sockets: 200, messages: 50 } }),
+  kubernetes: () =>
+    kubernetes({
+      pods: [1, 1000, 10_000],
+      lists: { rounds: 5 },
+      streams: { rounds: 9, keys: 100, copies: { rounds: 3, megabytes: 200 } },
+      watches: { count: 200 },
+      atOnce: { rounds: 3, count: 40 },
+    }),
   terminal: () => terminalEcho({ rounds: 9, keys: 200 }),
   upgrade: () => upgradeUnderLoad(2),
   idle: () => idleConnection({ rounds: 5 }),

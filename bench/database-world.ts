@@ -116,7 +116,8 @@ async function openPlainRedis(tunnel: number): Promise<number> {
 /** Time between two looks, ms, and processor time within it that counts as none, s. */
 const [lookMs, noneSeconds] = [500, 0.03] as const;
 
-async function settled(pids: readonly number[]): Promise<void> {
+/** Waits until these processes do next to nothing. */
+export async function settled(pids: readonly number[]): Promise<void> {
   const spent = async (): Promise<number> => (await Promise.all(pids.map(cpuSeconds))).reduce((sum, one) => sum + one, 0);
   let before = await spent();
   await until(

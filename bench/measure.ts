@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { cpus } from "node:os";
 import { resolve } from "node:path";
 
 /** The runtime that is inside the executable, as the npm package has it. */
@@ -54,6 +55,21 @@ export async function cpuOf(pid: number): Promise<{ own: number; children: numbe
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const sum = (first: number): number => (Number(fields[first]) + Number(fields[first + 1])) / ticksPerSecond;
   return { own: sum(11), children: sum(13) };
+}
+
+/** Time that all processors of the machine have worked for anybody since it started, s. */
+export function machineSeconds(): number {
+  const worked = cpus().map(({ times }) => times.user + times.nice + times.sys + times.irq);
+  return worked.reduce((sum, ms) => sum + ms, 0) / 1000;
+}
+
+/** Of processes and all that they have started, as long as these run; s. */
+export async function cpuOfTrees(pids: readonly number[]): Promise<number> {
+  const times = pids.map(async (pid) => {
+    const children = (await readFile(`/proc/${pid}/task/${pid}/children`, "utf8")).split(" ").filter((one) => one !== "");
+    return (await cpuSeconds(pid)) + (await cpuOfTrees(children.map(Number)));
+  });
+  return (await Promise.all(times)).reduce((sum, one) => sum + one, 0);
 }
 
 /** Resident and proportional set size of a process, KiB. */

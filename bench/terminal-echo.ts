@@ -13,7 +13,7 @@ export interface TerminalEchoOptions {
 }
 
 /** A terminal in which `cat` runs: the terminal itself echoes each key. */
-interface Terminal extends AsyncDisposable {
+export interface Terminal extends AsyncDisposable {
   type(text: string): void;
   /** Called with each piece of output. */
   onOutput: (text: string) => void;
@@ -48,7 +48,7 @@ Ratio, round by round: **${figure(ratio(all.ours, all.theirs).median)} ×**.
 }
 
 /** Time of each key, ms. */
-async function typeKeys(terminal: Terminal, keys: number): Promise<readonly number[]> {
+export async function typeKeys(terminal: Terminal, keys: number): Promise<readonly number[]> {
   const times: number[] = [];
   let line = "";
   for (let key = 0; key < keys; key += 1) {
@@ -78,9 +78,9 @@ async function echoOf(terminal: Terminal, text: string, wanted: string): Promise
 }
 
 /** The line with which a shell becomes `cat`, once it has loaded its profile. */
-const becomeCat = "stty -echoctl; echo be''gun; exec cat\r";
+export const becomeCat = "stty -echoctl; echo be''gun; exec cat\r";
 
-async function ready(shown: () => string): Promise<void> {
+export async function ready(shown: () => string): Promise<void> {
   await until("cat runs", () => shown().includes("begun\r\n"));
 }
 

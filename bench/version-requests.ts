@@ -10,7 +10,7 @@ import { type Service, startService } from "../test/world/service.ts";
 import { until } from "../test/world/until.ts";
 import { startAgentsLoad } from "./agents-load.ts";
 import { type LoadProcess, startLoadProcess } from "./load-process.ts";
-import { cpuSeconds, figure, percentile, spread } from "./measure.ts";
+import { cpuSeconds, figure, machineSeconds, percentile, spread } from "./measure.ts";
 import type { ClientsAnswer, ClientsAsk } from "./version-clients.ts";
 
 export interface VersionRequestsOptions {
@@ -36,6 +36,8 @@ interface Run {
   readonly stream?: readonly [mean: number, worst: number, behind: number];
   /** Of control, processors. */
   readonly cpu: number;
+  /** Of everything on the machine, processors. */
+  readonly all: number;
 }
 
 const [version, path] = ["v1.2.3", "/v1/webapi/automaticupgrades/channel/default/version"];
@@ -59,13 +61,14 @@ export async function versionRequests(options: VersionRequestsOptions): Promise<
   const phase = async (parts: { requests?: Requesting; stream?: boolean }): Promise<Run> => {
     // The proxy closes connections that were idle in the phase before.
     await parts.requests?.clients.ask({ do: "connect", queries: parts.requests.queries });
-    const before = await cpuSeconds(cluster.control.pid);
+    const before = [await cpuSeconds(cluster.control.pid), machineSeconds()] as const;
     const [requests, pace] = await Promise.all([
       parts.requests?.clients.ask({ do: "run", seconds }),
       parts.stream === true ? stream.read(megabytesPerSecond, seconds) : undefined,
     ]);
-    const cpu = ((await cpuSeconds(cluster.control.pid)) - before) / seconds;
-    return { cpu, ...(requests && { requests }), ...(pace && { stream: pace }) };
+    const cpu = ((await cpuSeconds(cluster.control.pid)) - before[0]) / seconds;
+    const all = (machineSeconds() - before[1]) / seconds;
+    return { cpu, all, ...(requests && { requests }), ...(pace && { stream: pace }) };
   };
   const phases = {
     "the stream alone": () => phase({ stream: true }),
@@ -98,8 +101,8 @@ signs. Beside them ${count} tunnels of ${count} hosts, idle but for heartbeats, 
 proxy in one process; clients, agents, \`tsh\` and both ends of the stream share the ${cpus().length} processors with it. ${seconds} s a run, medians of ${rounds} rounds; "longest", "worst" and "behind" are those of
 all rounds: the slowest answer, the stream's slowest second, the longest time that it was behind its rate. Aim: p99 under 50 ms, no error, the stream and the tunnels as without requests.
 
-| run | requests/s | p50 ms | p99 ms | longest ms | failed | stream MB/s | worst second | behind, ms | control, processors |
-|---|---|---|---|---|---|---|---|---|---|
+| run | requests/s | p50 ms | p99 ms | longest ms | failed | stream MB/s | worst second | behind, ms | control, processors | machine, processors |
+|---|---|---|---|---|---|---|---|---|---|---|
 ${rows.join("\n")}
 
 Tunnels at the end: **${open}** of ${count}, opened again meanwhile: **${ups.length}**. Load of the machine before it began: ${load}.
@@ -132,7 +135,7 @@ Tunnels at the end: **${open}** of ${count}, opened again meanwhile: **${ups.len
       spread(paces.map(([, , behind]) => behind)).max,
     ];
     const cells = [...(requests.length === 0 ? asked.map(() => "-") : asked), ...means.map((one) => (paces.length === 0 ? "-" : figure(one, 0)))];
-    return [...cells, figure(spread(all.map(({ cpu }) => cpu)).median)].join(" | ");
+    return [...cells, ...[all.map((one) => one.cpu), all.map((one) => one.all)].map((used) => figure(spread(used).median))].join(" | ");
   }
 }
 

@@ -25,6 +25,8 @@ export interface WebWay {
   /** Its connections, this many at most. */
   readonly dispatcher: (connections: number) => Agent;
   readonly cookies: { readonly web: string; readonly echo: string };
+  /** Processes on the way, with all that they have started. */
+  readonly pids: readonly number[];
 }
 
 /** An application behind us and behind nginx with `ssh -R`, both with TLS for the client. */
@@ -32,6 +34,9 @@ export interface WebWorld extends AsyncDisposable {
   readonly ours: WebWay;
   readonly theirs: WebWay;
 }
+
+/** Of the client, for TCP and TLS; its own limit of 10 s is too short for hundreds on a busy machine. */
+const connectMs = 60_000;
 
 /** Path of a response of so many MB; all other responses are short. */
 export const largePath = "/large";
@@ -57,8 +62,9 @@ export async function startWebWorld(): Promise<WebWorld> {
   stack.defer(() => ssh.stop());
   const theirs: WebWay = {
     ...{ web: `127.0.0.1:${tlsWeb}`, echo: `127.0.0.1:${tlsEcho}` },
-    dispatcher: (connections) => new Agent({ connections, connect: { ca: certificate.caPem } }),
+    dispatcher: (connections) => new Agent({ connections, connect: { ca: certificate.caPem, timeout: connectMs } }),
     cookies: { web: "", echo: "" },
+    pids: [nginx.pid, ssh.pid, world.jump.pid],
   };
   await until("nginx reaches the application", async () => (await output("curl", ["-ksf", `https://${theirs.web}/`])) !== "");
   const ours = await offer(cluster, { web: webPort, echo: echoPort });
@@ -71,7 +77,7 @@ async function offer(cluster: Cluster, ports: { readonly web: number; readonly e
   await putRole(cluster, "web", { allow: { app_labels: { "*": "*" } } });
   const entry = (name: string, port: number): string => `    - { name: ${name}, uri: "http://127.0.0.1:${port}" }\n`;
   const services = `app_service:\n  enabled: yes\n  apps:\n${entry("web", ports.web)}${entry("echo", ports.echo)}`;
-  await cluster.agent({ name: "apps-1", token: await cluster.token("--type=app"), services, noWait: true });
+  const agent = await cluster.agent({ name: "apps-1", token: await cluster.token("--type=app"), services, noWait: true });
   const user = await cluster.user("visitor", { roles: "web", noLogin: true });
   const ca = await cluster.admin("auth", "export", "--type=tls-host");
   const browser = await openAppBrowser({ address: "127.0.0.1", port: cluster.ports.web, host: "127.0.0.1", ca }, user);
@@ -82,8 +88,9 @@ async function offer(cluster: Cluster, ports: { readonly web: number; readonly e
     done(null, [{ address: "127.0.0.1", family: 4 }]);
   return {
     ...{ web: `${web.host}:${web.port}`, echo: `${echo.host}:${echo.port}` },
-    dispatcher: (connections) => new Agent({ connections, connect: { ca, lookup: lookup as never } }),
+    dispatcher: (connections) => new Agent({ connections, connect: { ca, lookup: lookup as never, timeout: connectMs } }),
     cookies: { web: web.cookie ?? "", echo: echo.cookie ?? "" },
+    pids: [cluster.control.pid, agent.service.pid],
   };
 }
 

@@ -1,5 +1,5 @@
 import { WebSocket } from "undici";
-import { figure, interleave, percentile, ratio, spread } from "./measure.ts";
+import { cpuOfTrees, figure, interleave, percentile, ratio, spread } from "./measure.ts";
 import { largeMegabytes, largePath, startWebWorld, type WebWay } from "./web-world.ts";
 
 export interface WebOptions {
@@ -20,9 +20,11 @@ export async function web({ rounds, requests, echoes }: WebOptions): Promise<str
     return `| ${title} | ${figures.join(" | ")} | ${figure(ratio(all.ours, all.theirs).median)} × |`;
   };
   const late: Record<"ours" | "theirs", number[]> = { ours: [], theirs: [] };
+  const cpu: Record<"ours" | "theirs", number[]> = { ours: [], theirs: [] };
   const perSecond = async (way: WebWay): Promise<number> => {
     const run = await requestsOf(way, requests);
     late[way === ours ? "ours" : "theirs"].push(run.late);
+    cpu[way === ours ? "ours" : "theirs"].push(run.cpu);
     return run.perSecond;
   };
   const lateEchoes: Record<"ours" | "theirs", number[]> = { ours: [], theirs: [] };
@@ -36,6 +38,7 @@ export async function web({ rounds, requests, echoes }: WebOptions): Promise<str
   const rows = [
     await row("requests a second", perSecond, 0),
     beside("p99 of a request, ms", late),
+    beside("processor time of a request, µs", cpu),
     await row("download, MB/s", downloadOf, 0),
     await row(`WebSocket echo of ${echoes.sockets} at once, median, ms`, echo, 2),
     beside("p99 of an echo, ms", lateEchoes),
@@ -44,7 +47,7 @@ export async function web({ rounds, requests, echoes }: WebOptions): Promise<str
 
 ${rounds} interleaved rounds: requests over ${requests.connections} connections for ${requests.seconds} s, downloads of ${largeMegabytes} MB, and ${echoes.sockets} WebSockets with
 ${echoes.messages} messages each. Ours: a browser's session → proxy (TLS) → tunnel → agent → application, each request with a token and in the recording. Beside it: nginx
-(TLS) → \`ssh -R\` → application. The client is one Node.js process for both.
+(TLS) → \`ssh -R\` → application. The client is one Node.js process for both. Processor time is that of control and agent, and of nginx, ssh and sshd; the application is of nginx, too.
 
 | | ours | nginx, ssh -R | to it |
 |---|---|---|---|
@@ -56,6 +59,8 @@ interface Requests {
   readonly perSecond: number;
   /** Of the slowest in a hundred, ms. */
   readonly late: number;
+  /** Processor time on the way, µs for each. */
+  readonly cpu: number;
 }
 
 /** One request after the other, on each connection. Throws for a response that is not the application's. */
@@ -74,6 +79,7 @@ async function requestsOf(way: WebWay, { seconds, connections }: WebOptions["req
   };
   await Promise.all(Array.from({ length: connections }, get));
   const times: number[] = [];
+  const cpuBefore = await cpuOfTrees(way.pids);
   const begin = performance.now();
   const end = begin + seconds * 1000;
   const work = async (): Promise<void> => {
@@ -85,7 +91,9 @@ async function requestsOf(way: WebWay, { seconds, connections }: WebOptions["req
     }
   };
   await Promise.all(Array.from({ length: connections }, work));
-  return { perSecond: (times.length / (performance.now() - begin)) * 1000, late: percentile(times, 99) };
+  const perSecond = (times.length / (performance.now() - begin)) * 1000;
+  const cpu = (((await cpuOfTrees(way.pids)) - cpuBefore) / times.length) * 1e6;
+  return { perSecond, late: percentile(times, 99), cpu };
 }
 
 /** MB/s. Throws for a response that is not whole. */

@@ -34,6 +34,10 @@ export interface ProxyConfig {
   readonly dataDir: string;
   readonly nodename: string;
   readonly webListen: HostPort;
+  /** Addresses and prefixes of balancers whose connections to the web port begin with a header of the PROXY protocol; left out: none. */
+  readonly proxyProtocol?: readonly string[] | undefined;
+  /** Those whose X-Forwarded-For counts; left out: none. */
+  readonly trustForwardedFor?: readonly string[] | undefined;
   /** Present: a separate listener is wanted. */
   readonly sshListen?: HostPort | undefined;
   readonly tunnelListen?: HostPort | undefined;
@@ -102,6 +106,8 @@ function proxyConfig({ platform, auth_service: auth, proxy_service: proxy }: Pla
     dataDir: platform.data_dir,
     nodename: platform.nodename,
     webListen: proxy.web_listen_addr,
+    proxyProtocol: proxy.proxy_protocol,
+    trustForwardedFor: proxy.trust_x_forwarded_for,
     sshListen: proxy.listen_addr ?? own(ports.proxySsh),
     tunnelListen: proxy.tunnel_listen_addr ?? own(ports.tunnel),
     kubeListen: proxy.kube_listen_addr,

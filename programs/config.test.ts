@@ -72,15 +72,29 @@ describe("the programs' parts", () => {
     expect(direct.way).toEqual({
       kind: "direct",
       authServer: { host: "a.test", port: 3025 },
-      listen: { host: "10.0.0.5", port: 3022 },
-      publicAddresses: [
-        // That of the listener, once it is bound.
-        { host: "web.test", port: 0 },
-        { host: "web.test", port: 22 },
+      ports: [
+        {
+          kind: "ssh",
+          listen: { host: "10.0.0.5", port: 3022 },
+          publicAddresses: [
+            // That of the listener, once it is bound.
+            { host: "web.test", port: 0 },
+            { host: "web.test", port: 22 },
+          ],
+        },
       ],
       advertiseIp: "192.0.2.1",
     });
     expect(agentConfig(config(`${head}  proxy_server: p.test\n${keys}`)).way).toEqual({ kind: "proxy", proxyServer: { host: "p.test", port: 3080 } });
     expect(() => agentConfig(config(`${head}  auth_server: a.test\n${keys}`))).toThrow("ca_pin");
+    const kube = "kubernetes_service:\n  kubeconfig_file: /k\n  public_addr: kube.test\n";
+    const both = agentConfig(config(`${head}  auth_server: a.test\n  ca_pin: pin\n${kube}ssh_service: {}\n`)).way;
+    expect(both).toMatchObject({
+      ports: [
+        { kind: "ssh", listen: { host: "0.0.0.0", port: 3022 } },
+        { kind: "kube", listen: { host: "0.0.0.0", port: 3026 }, publicAddresses: [{ host: "kube.test", port: 0 }] },
+      ],
+    });
+    expect(agentConfig(config(`${head}  auth_server: a.test\n  ca_pin: pin\n${kube}`)).way).toMatchObject({ ports: [{ kind: "kube" }] });
   });
 });

@@ -4,6 +4,10 @@ import { runKubeUpdater } from "../updater/kube/run-kube-updater.ts";
 export async function run(args: readonly string[]): Promise<number> {
   const stop = new AbortController();
   for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, () => stop.abort(new Error(`stopped by ${name}`)));
-  const write = (stream: NodeJS.WriteStream) => (line: string) => void stream.write(`${line}\n`);
+  const write = (stream: NodeJS.WriteStream) => {
+    // Without a reader of its log it goes on.
+    stream.on("error", () => {});
+    return (line: string): void => void stream.write(`${line}\n`);
+  };
   return await runKubeUpdater(args, process.env, { out: write(process.stdout), err: write(process.stderr), signal: stop.signal });
 }

@@ -10,6 +10,7 @@ import { basePackages, describePackages } from "./image/base-packages.ts";
 import { type ImageInput, makeImage, makeIndex } from "./image/make-image.ts";
 import { type Descriptor, imageTypes, OciLayout } from "./image/oci-layout.ts";
 import { payloadType, signImage } from "./image/sign-image.ts";
+import { tryForeign } from "./package/try-foreign.ts";
 
 /*
  * image.ts [--version V] [--out DIR] [--arch x64,arm64] [--executable FILE] [--base DIR] [--fast] [--key FILE … [--passphrase-file FILE]] [--reference NAME]:
@@ -68,7 +69,8 @@ async function makeFor(arch: BuildArch, layout: OciLayout): Promise<Descriptor> 
     fast: values.fast,
   };
   const descriptor = await makeImage(layout, about);
-  process.stdout.write(`${arch}: ${descriptor.digest}\n`);
+  const foreign = arch === process.arch ? "" : `; ${await tryForeign(arch, [programs.executable], version)}`;
+  process.stdout.write(`${arch}: ${descriptor.digest}${foreign}\n`);
   return descriptor;
 }
 

@@ -13,8 +13,10 @@ declare -A package_of=([g++]=g++ [strip]=binutils [objdump]=binutils [curl]=curl
   [rsync]=rsync [git]=git [sshfs]=sshfs
   # An X server without a screen, and a client of it.
   [Xvfb]=xvfb [xauth]=xauth [xdpyinfo]=x11-utils
+  # A balancer that ends TLS, and a client of our image registry.
+  [nginx]=nginx-light [skopeo]=skopeo
   # Beside what we measure ourselves.
-  [pgrep]=procps [ss]=iproute2 [nginx]=nginx-light
+  [pgrep]=procps [ss]=iproute2
   # Browsers for the Web UI and web applications.
   [chromium]=chromium [firefox-esr]=firefox-esr
   # Databases, and their clients.
@@ -28,7 +30,7 @@ declare -A package_of=([g++]=g++ [strip]=binutils [objdump]=binutils [curl]=curl
   [systemd-nspawn]=systemd-container [mmdebstrap]=mmdebstrap [nsenter]=util-linux [setpriv]=util-linux [flock]=util-linux
   [shellcheck]=shellcheck
   # Packages and their repositories.
-  [rpmbuild]=rpm [rpmsign]=rpm [apt-ftparchive]=apt-utils [createrepo_c]=createrepo-c [gpg]=gnupg [lintian]=lintian [rpmlint]=rpmlint
+  [rpmbuild]=rpm [rpmsign]=rpm [apt-ftparchive]=apt-utils [createrepo_c]=createrepo-c [gpg]=gnupg [gpgv]=gpgv [lintian]=lintian [rpmlint]=rpmlint
   [aarch64-linux-gnu-g++]=g++-aarch64-linux-gnu [aarch64-linux-gnu-strip]=binutils-aarch64-linux-gnu)
 tools=(g++ strip objdump)
 packing=(rpmbuild)
@@ -41,7 +43,7 @@ case ${1:?what for} in
   build) ;;
   check) tools+=(ssh shellcheck) ;;
   demo) tools+=(curl ip nft squid openssl sysctl unshare setpriv pg_ctlcluster psql) ;;
-  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux vim plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${databases[@]}" "${kubernetes[@]}" "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck chromium firefox-esr lintian rpmlint) ;;
+  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux vim plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${databases[@]}" "${kubernetes[@]}" "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck chromium firefox-esr nginx skopeo gpgv lintian rpmlint) ;;
   bench) tools+=(curl ip ss ssh sshd openssl pgrep nginx "${databases[@]}" "${kubernetes[@]}") ;;
   packages)
     tools+=("${packing[@]}")

@@ -10,6 +10,7 @@ import { Hosts } from "./pages/hosts.tsx";
 import { Inventory } from "./pages/inventory.tsx";
 import { locks, roles, tokens, users } from "./pages/kinds.tsx";
 import { KubeClusters } from "./pages/kube-clusters.tsx";
+import { KubePods, kubePodsPath } from "./pages/kube-pods.tsx";
 import { RecordingPage, recordingPath } from "./pages/recording.tsx";
 import { Recordings } from "./pages/recordings.tsx";
 import { Sessions } from "./pages/sessions.tsx";
@@ -36,6 +37,7 @@ export const pageRoutes: readonly PageRoute[] = [
   { path: "/apps", title: "Applications", group: "Access", page: Applications },
   { path: "/databases", title: "Databases", group: "Access", page: Databases },
   { path: "/kubernetes", title: "Kubernetes", group: "Access", page: KubeClusters },
+  { path: kubePodsPath, title: "Pods", group: "Access", page: KubePods, isInside: true },
   { path: "/sessions", title: "Sessions", group: "Activity", page: Sessions },
   { path: "/recordings", title: "Recordings", group: "Activity", page: Recordings, isShown: () => can("session", "list") },
   { path: recordingPath, title: "Recording", group: "Activity", page: RecordingPage, isInside: true },

@@ -1,11 +1,9 @@
-import { type LookupAddress, type LookupOptions, lookup } from "node:dns";
+import { lookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
 import type { TargetPolicy } from "../../core/config/app-service.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { checkedLookup, type Resolve, usuallyDenied } from "../../core/transport/checked-lookup.ts";
 import { IpSet } from "../../core/transport/ip-prefix.ts";
-
-/** Link-local addresses, with the metadata services of clouds on them, and the metadata services elsewhere. */
-export const usuallyDenied: readonly string[] = ["169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "100.100.100.200/32", "168.63.129.16/32"];
 
 /** Where this agent may reach applications: the file's decision, which no resource of the cluster can change. */
 export interface Targets {
@@ -17,12 +15,6 @@ export interface Targets {
   allowsSocket(path: string): boolean;
 }
 
-type Resolve = (
-  host: string,
-  options: LookupOptions & { all: true },
-  done: (error: NodeJS.ErrnoException | null, found: LookupAddress[]) => void,
-) => void;
-
 export function appTargets({ allow, deny, unix }: TargetPolicy, resolve: Resolve = lookup): Targets {
   const allowed = allow === undefined ? undefined : new IpSet(allow);
   const denied = new IpSet(deny ?? usuallyDenied);
@@ -31,16 +23,7 @@ export function appTargets({ allow, deny, unix }: TargetPolicy, resolve: Resolve
     check: (host) => {
       if (isIP(host) !== 0 && !isInside(host)) throw outside(host);
     },
-    lookup: (host, options, done) => {
-      resolve(host, { ...options, all: true }, (error, found) => {
-        if (error !== null) return done(error, []);
-        const inside = found.filter(({ address }) => isInside(address));
-        const [first] = inside;
-        if (first === undefined) return done(outside(host), []);
-        if (options.all === true) return done(null, inside);
-        return done(null, first.address, first.family);
-      });
-    },
+    lookup: checkedLookup({ isInside, outside }, resolve),
     allowsSocket: (path) => unix.includes(path),
   };
 }

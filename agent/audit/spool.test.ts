@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFile, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -121,6 +121,17 @@ test.for(["denied", "unsupported"] as const)("one event that is %s does not hold
   expect(await spool.next()).toBeUndefined();
 });
 
+test("while the disk takes nothing, what is to happen is refused, and what has happened waits in memory", async () => {
+  const spool = await open();
+  await rm(folder, { recursive: true });
+  await spool.record(refusal("past"), { isPast: true });
+  await expect(spool.record(refusal("new"))).rejects.toMatchObject({ code: "unavailable" });
+  await mkdir(folder);
+  await spool.record(refusal("later"));
+  await spool.close();
+  expect(errors(await uploadAll(spool))).toEqual(["later", "past"]);
+});
+
 test("a host that is denied keeps its events until it is let in again", async () => {
   const spool = await open();
   await spool.record(refusal("kept"));
@@ -201,7 +212,7 @@ test("events with patience go together, and with one that has none", async () =>
   const spool = await open();
   const order: string[] = [];
   const record = async (error: string, patienceMs?: number): Promise<void> => {
-    await spool.record(refusal(error), patienceMs);
+    await spool.record(refusal(error), patienceMs === undefined ? {} : { patienceMs });
     order.push(error);
   };
   const patient = [record("a", 60_000), record("b", 60_000)];
@@ -219,7 +230,7 @@ test("events with patience leave a quarter of the spool to others, and wait unti
   const spool = await open(100_000);
   let stored = 0;
   const masses = Array.from({ length: 400 }, async () => {
-    await spool.record(refusal("x".repeat(400)), 1);
+    await spool.record(refusal("x".repeat(400)), { patienceMs: 1 });
     stored += 1;
   });
   await expect.poll(async () => (await readdir(folder)).length).toBeGreaterThan(0);

@@ -6,17 +6,23 @@ import type { AuditFacts } from "../../core/audit/audit-events.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { startOf } from "../../core/processes/start-of.ts";
+import { LateEvents } from "./late-events.ts";
 import { SegmentWriter, segmentEvents } from "./segment-writer.ts";
+import { SpoolRoom } from "./spool-room.ts";
 import { freeSegments, type Segment, type Writer } from "./spool-segments.ts";
 
 /** Audit events on this host until the auth service has them. */
 export interface Spool {
   /**
-   * Resolves once the event is on disk. Throws `limit` when the spool is full: an action that cannot be recorded must not happen. `patienceMs`: time
-   * for which the event may wait for others to be written with it. Such events come in masses: they have three quarters of the spool, and wait for room
-   * there, for half a minute at most, so that a busy database goes at the pace of the auth service, and leaves room for others.
+   * Resolves once the event is on disk. Throws `limit` when the spool is full, `unavailable` when the disk does not take it: an action that cannot be
+   * recorded must not happen.
    */
-  record(facts: AuditFacts, patienceMs?: number): Promise<void>;
+  record(facts: AuditFacts, options?: RecordOptions): Promise<void>;
+  /**
+   * Whether there is room, now or within this time (ms), for one more of the events that come in masses. Ask before an action whose event is recorded after
+   * it, with `isPast`. Never rejects.
+   */
+  hasRoom(waitMs: number): Promise<boolean>;
   /** Whether a batch waits that no event can join any more. */
   readonly hasWhole: boolean;
   /** The oldest batch, or `undefined` when there is nothing to send. The same batch until it is removed. */
@@ -28,6 +34,16 @@ export interface Spool {
   /** Called whenever there is something new to send. */
   onRecorded: () => void;
   close(): Promise<void>;
+}
+
+export interface RecordOptions {
+  /**
+   * Time for which the event may wait for others to be written with it, ms. Such events come in masses: they have three quarters of the spool, and wait
+   * for room there, for half a minute at most, so that a busy database goes at the pace of the auth service, and leaves room for others.
+   */
+  readonly patienceMs?: number;
+  /** Of something that has happened already: where the disk does not take it, it waits in memory, and this resolves (`LateEvents`). */
+  readonly isPast?: boolean;
 }
 
 export interface Batch {
@@ -45,12 +61,12 @@ export interface SpoolOptions {
   readonly maxBytes?: number;
 }
 
-/** The part of the spool that events with patience may fill, and the time that they wait for it, ms. */
-const patientShare = 0.75;
+/** Time that events with patience wait for room, ms. */
 const roomMs = 30_000;
 
 interface Waiting {
   readonly line: string;
+  readonly isPast: boolean;
   readonly done: () => void;
   readonly failed: (error: unknown) => void;
 }
@@ -74,63 +90,49 @@ class FileSpool implements Spool {
   readonly #adopted = new Map<string, number>();
   readonly #own: Writer;
   readonly #segments: SegmentWriter;
-  #bytes = 0;
+  readonly #late = new LateEvents(() => this.#offerLate());
+  readonly #room: SpoolRoom;
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
   /** Something waits whose patience is over. */
   #isDue = false;
   /** Runs while only events with patience wait. */
   #patience: NodeJS.Timeout | undefined;
-  #isFull = false;
-  /** Settles when a batch has left. */
-  #freed: PromiseWithResolvers<void> | undefined;
   #make: typeof makeAuditEvent | undefined;
 
   constructor(options: SpoolOptions, own: Writer) {
     this.#options = options;
     this.#own = own;
+    this.#room = new SpoolRoom(options.maxBytes ?? 64 * 1024 * 1024, options.log);
     this.#segments = new SegmentWriter(options.folder, { own, closed: (name) => this.#closed.push(name) });
   }
 
-  async record(facts: AuditFacts, patienceMs = 0): Promise<void> {
-    const { clusterName, now = () => new Date(), maxBytes = 64 * 1024 * 1024, log } = this.#options;
+  async record(facts: AuditFacts, { patienceMs = 0, isPast = false }: RecordOptions = {}): Promise<void> {
+    const { clusterName, now = () => new Date() } = this.#options;
     // Loaded at the first event: its schemas take megabytes that an idle agent can save.
     this.#make ??= (await import("../../core/audit/audit-event.ts")).makeAuditEvent;
     const until = performance.now() + roomMs;
     // Many wait, and each that goes on takes room from the others.
-    while (patienceMs > 0 && this.#bytes >= maxBytes * patientShare) {
-      if (performance.now() >= until) throw fullError();
-      await this.#batchLeft(until - performance.now());
-    }
+    while (patienceMs > 0 && this.#room.isCrowded) await this.#room.batchLeft(until);
     const line = `${JSON.stringify(this.#make(facts, { clusterName, now: now(), uid: randomUUID() }))}\n`;
-    const full = this.#bytes + line.length > maxBytes;
-    if (full !== this.#isFull) {
-      this.#isFull = full;
-      if (full) log.error("the audit spool is full: sessions are refused until the auth service accepts events", { bytes: this.#bytes });
-      else log.info("the audit spool has room again");
-    }
-    if (full) throw fullError();
-    this.#bytes += Buffer.byteLength(line);
+    this.#room.take(Buffer.byteLength(line));
     await new Promise<void>((done, failed) => {
-      this.#waiting.push({ line, done, failed });
+      this.#waiting.push({ line, isPast, done, failed });
       if (patienceMs === 0 || this.#waiting.length >= segmentEvents) this.#write();
       else this.#patience ??= setTimeout(() => this.#write(), patienceMs);
     });
     this.onRecorded();
   }
 
-  readonly #wake = (): void => {
-    const freed = this.#freed;
-    this.#freed = undefined;
-    freed?.resolve();
-  };
-
-  /** Waits until a batch has left, or for as long. */
-  async #batchLeft(limitMs: number): Promise<void> {
-    this.#freed ??= Promise.withResolvers();
-    const timer = setTimeout(this.#wake, limitMs);
-    await this.#freed.promise;
-    clearTimeout(timer);
+  async hasRoom(waitMs: number): Promise<boolean> {
+    const until = performance.now() + waitMs;
+    try {
+      while (this.#room.isCrowded || this.#late.isCrowded) await this.#room.batchLeft(until);
+      return true;
+    } catch {
+      this.#room.tellCrowded();
+      return false;
+    }
   }
 
   get hasWhole(): boolean {
@@ -163,8 +165,7 @@ class FileSpool implements Spool {
     const position = this.#closed.indexOf(name);
     if (position >= 0) this.#closed.splice(position, 1);
     this.#adopted.delete(name);
-    this.#bytes = Math.max(0, this.#bytes - bytes);
-    this.#wake();
+    this.#room.free(bytes);
   }
 
   async adopt(): Promise<boolean> {
@@ -181,7 +182,7 @@ class FileSpool implements Spool {
     for (const { name, bytes } of fresh) {
       this.#closed.push(name);
       this.#adopted.set(name, bytes);
-      this.#bytes += bytes;
+      this.#room.add(bytes);
       this.#segments.follow(name);
     }
     this.#closed.sort();
@@ -189,9 +190,19 @@ class FileSpool implements Spool {
   }
 
   async close(): Promise<void> {
+    if (this.#late.count > 0) this.#offerLate();
     if (this.#waiting.length > 0) this.#write();
     while (this.#writing !== undefined) await this.#writing;
+    const lost = this.#late.take().length;
+    if (lost > 0) this.#options.log.error("audit events are lost: the disk did not take them until the end", { events: lost });
     await this.#segments.close();
+  }
+
+  #offerLate(): void {
+    const done = (): void => this.onRecorded();
+    const failed = (): void => this.#options.log.error("an audit event is lost: the disk has not taken it, and too many others wait", {});
+    this.#waiting.push(...this.#late.take().map((line) => ({ line, isPast: true, done, failed })));
+    this.#write();
   }
 
   /** One writer at a time; events that arrive meanwhile go with the next write, under one fsync. */
@@ -221,17 +232,17 @@ class FileSpool implements Spool {
     } catch (cause) {
       this.#options.log.error("could not write an audit event", { folder: this.#options.folder, error: cause });
       const error = new PlatformError("unavailable", "this host cannot record sessions right now; see its log for the reason", { cause });
-      for (const { line, failed } of batch) {
-        this.#bytes -= Buffer.byteLength(line);
+      for (const { line, isPast, done, failed } of batch) {
+        if (isPast && this.#late.keep(line)) {
+          done();
+          continue;
+        }
+        this.#room.giveBack(Buffer.byteLength(line));
         failed(error);
       }
       await this.#segments.close().catch(() => {});
     }
   }
-}
-
-function fullError(): PlatformError {
-  return new PlatformError("limit", "this host cannot record sessions right now: too many audit events are waiting for the auth service");
 }
 
 /** A crash can tear the last line only, and no action that waited for it has happened: it is dropped. Exported for tests. */

@@ -19,7 +19,7 @@ export interface Database {
   readonly protocol: DbProtocol;
   /** As configured: `host:port`, or a URI of the protocol (`mongodb://h1:27017,h2/?replicaSet=rs0`, `rediss://host:6379`). */
   readonly uri: string;
-  /** The servers of `uri`; several only for MongoDB. */
+  /** The servers of `uri`; several only for MongoDB, and for a cluster of Redis. */
   readonly addresses: readonly [DbAddress, ...DbAddress[]];
   /** Name whose DNS records list the servers: ask `serversOf` for them. */
   readonly srv?: string | undefined;

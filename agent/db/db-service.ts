@@ -30,6 +30,7 @@ export async function prepareDatabases({ databases, matchers }: DbConfig): Promi
       const faults = new AdminFaults({ onChange: () => offered.announce(), log: deps.log });
       const details = (database: Database) => ({
         protocol: database.protocol,
+        ...(database.options.get("mode") === "cluster" && { cluster: "yes" }),
         ...(database.adminUser && { admin_user: database.adminUser.name }),
         ...withAdminFault(health.details(database.name), faults.of(database)),
       });

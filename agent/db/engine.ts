@@ -57,6 +57,9 @@ export interface LoginFacts {
   readonly replication?: "physical" | "logical";
 }
 
+/** Of a cluster: any member will do. */
+export const anyMember = "any";
+
 /** One connection of a user to a database, as its protocol's engine gets it. */
 export interface EngineSession {
   /** The client's bytes in the protocol's plain form: the user's TLS has ended before. */
@@ -72,6 +75,8 @@ export interface EngineSession {
   reach?(): Promise<Socket>;
   /** Address that the client has dialled and could dial again, `127.0.0.1:27017` of its tunnel. Undefined: it is not known. */
   readonly reachedAt?: string | undefined;
+  /** The member of a cluster that is meant, `host:port`, or `anyMember`. Undefined: the client cannot be given ports for members. */
+  readonly member?: string | undefined;
   readonly sid: string;
   /** Aborted when a rule, a lock, the admin or a stop ends the session; `signal.reason` is the PlatformError to report. */
   readonly signal: AbortSignal;

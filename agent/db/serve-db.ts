@@ -50,8 +50,10 @@ export async function serveDb(stream: Duplex, request: StreamRequest<"db">, deps
   }
 }
 
-function requireDatabase({ target }: StreamRequest<"db">, { findDatabase, node }: Pick<ServeDbDeps, "findDatabase" | "node">): Database {
+function requireDatabase({ target, parameters }: StreamRequest<"db">, { findDatabase, node }: Pick<ServeDbDeps, "findDatabase" | "node">): Database {
   const database = findDatabase(target);
+  if (parameters.member !== undefined && database !== undefined && database.protocol !== "redis")
+    throw new PlatformError("unsupported", `database ${target} is not a cluster`, { hint: "start tsh again: the database has another protocol now" });
   if (database !== undefined) return database;
   throw new PlatformError("not_found", `the agent on ${node.name} does not offer database ${JSON.stringify(target)}`);
 }
@@ -142,6 +144,7 @@ function openSession(entered: Entered, deps: ServeDbDeps, { signal, established 
       },
       mayUse: (names) => judge.mayUse(names),
       reachedAt: parameters.at || undefined,
+      member: parameters.member,
       lease: async (allowed) => await leases.take(allowed),
       credentials: async (account) => await deps.serverCredentials({ ...ask, account }),
       ownAccount: async ({ account: rule }, record) => {

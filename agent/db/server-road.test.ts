@@ -167,6 +167,16 @@ describe("TLS to a database's server", () => {
     });
   });
 
+  test.for(["169.254.169.254", "fe80::1", "::ffff:169.254.169.254"])(
+    "%s is dialled for the admin, and not for a server that names it",
+    async (host) => {
+      const address = { host, port: 80 };
+      await expect(dialServer(database(1), address, signal)).rejects.toMatchObject({ cause: { code: "denied" } });
+      const over = AbortSignal.abort(new Error("over"));
+      await expect(dialServer(database(80, {}, host), address, over)).rejects.not.toMatchObject({ cause: { code: "denied" } });
+    },
+  );
+
   test("a session that has ended does not wait for a server that never answers", async () => {
     const mute = createTcpServer((socket) => void socket.on("error", () => {}).resume());
     await once(mute.listen(0, "127.0.0.1"), "listening");

@@ -1,10 +1,12 @@
-import type { Socket } from "node:net";
+import { isIP, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { DbAddress } from "../../core/resources/db.ts";
+import { checkedLookup, usuallyDenied } from "../../core/transport/checked-lookup.ts";
 import { Attempt } from "../../core/transport/dial/attempt.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import { startTls, trustedRoots } from "../../core/transport/dial/start-tls.ts";
+import { IpSet } from "../../core/transport/ip-prefix.ts";
 import type { Database, ServerCredentials } from "./database.ts";
 import type { ServerAccess } from "./engine.ts";
 
@@ -48,10 +50,25 @@ export function serverRoad(database: Database, { user, credentials, dial: dialOn
   };
 }
 
-/** A TCP connection to a server, from this host's own network, never through an HTTP proxy. Throws `unavailable`. */
-export async function dialServer({ name }: Database, address: DbAddress, signal: AbortSignal): Promise<Socket> {
+/** Addresses to which no server may send an agent; the database's own address is the admin's word. */
+const denied = new IpSet(usuallyDenied);
+const isInside = (address: string): boolean => !denied.has(address);
+const outside = (host: string): PlatformError =>
+  new PlatformError(
+    "denied",
+    `the agent does not connect to ${host}: a server named it, and it is a link-local address or one of a metadata service`,
+  );
+const lookup = checkedLookup({ isInside, outside });
+
+/**
+ * A TCP connection to a server, from this host's own network, never through an HTTP proxy. One that another server named must not be a link-local address.
+ * Throws `unavailable`.
+ */
+export async function dialServer({ name, addresses }: Database, address: DbAddress, signal: AbortSignal): Promise<Socket> {
   try {
-    return await dial(address, { env: {}, timeoutMs: connectMs, signal });
+    const isOwn = addresses.some(({ host }) => host === address.host);
+    if (!isOwn && isIP(address.host) !== 0 && !isInside(address.host)) throw outside(address.host);
+    return await dial(address, { env: {}, timeoutMs: connectMs, signal, ...(!isOwn && { lookup }) });
   } catch (cause) {
     throw new PlatformError("unavailable", `database ${name} is unreachable: ${errorText(cause)}`, { cause });
   }

@@ -2,11 +2,18 @@ import { once } from "node:events";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { createLog } from "../../core/log/log.ts";
+import type { Offered } from "../../core/resources/offered.ts";
 import { until } from "../../test/world/until.ts";
 import { FollowAuth, type FollowAuthOptions } from "./follow-auth.ts";
 
 type Client = Awaited<ReturnType<FollowAuthOptions["client"]>>;
 type Watch = (signal: AbortSignal | undefined) => ReturnType<Client["watchAccess"]>;
+
+const services = {
+  served: {} as Readonly<Record<string, readonly string[]>>,
+  offered: undefined as readonly Offered[] | undefined,
+  refuseOffers: undefined as PlatformError | undefined,
+};
 
 /** An auth service as its client sees it: the reports, and how a watch behaves. */
 function stage(watch: Watch) {
@@ -14,12 +21,19 @@ function stage(watch: Watch) {
     reports: [] as { connected: boolean; ending: string; addresses: readonly string[] }[],
     dropped: 0,
     revisions: [] as string[],
+    resources: [] as string[],
+    offers: [] as (readonly string[])[],
     connected: 0,
     /** How often the agent checked whether it serves. */
     asked: 0,
   };
-  const facts = { addresses: ["10.0.0.5:3022"], refuse: undefined as PlatformError | undefined, serves: true };
+  const facts = { addresses: ["10.0.0.5:3022"], refuse: undefined as PlatformError | undefined, serves: true, ...services };
   const client: Client = {
+    reportOffered: async ({ offered = [] }) => {
+      if (facts.refuseOffers !== undefined) throw facts.refuseOffers;
+      seen.offers.push(offered.map(({ kind = "", name = "" }) => `${kind}/${name}`));
+      return { $typeName: "platform.auth.v1.ReportOfferedResponse" };
+    },
     watchAccess: (_request, options) => watch(options?.signal),
     reportNode: async ({ connected = false, ending = "", directAddresses = [] }) => {
       if (facts.refuse !== undefined) throw facts.refuse;
@@ -41,7 +55,10 @@ function stage(watch: Watch) {
       status: { upgrader: "none", sessions: 0 },
       addresses: facts.addresses,
       shared: [],
+      served: facts.served,
     }),
+    offered: () => facts.offered,
+    onResources: (revision) => seen.resources.push(revision),
     onConnected: () => {
       seen.connected += 1;
     },
@@ -71,7 +88,7 @@ async function* answering(signal: AbortSignal | undefined) {
     removedHosts: [],
     maintenanceRevision: "",
     proxiesRevision: "",
-    resourcesRevision: "",
+    resourcesRevision: "r1",
   };
   await silence(signal);
 }
@@ -133,6 +150,43 @@ test("while it waits to replace another process it reports nothing, and then at 
   facts.serves = true;
   follow.tell();
   await until("it has reported", () => seen.reports.length > 0);
+  stop.abort();
+  await running;
+});
+
+test("what the services offer is reported with each new watch and after each change, and not otherwise", async () => {
+  const { seen, facts, follow } = stage(answering);
+  const cluster = (name: string): Offered => ({ kind: "kube", name, labels: { env: "test" } });
+  facts.offered = [cluster("prod")];
+  facts.served = { kube: ["10.0.0.5:3026"] };
+  const stop = new AbortController();
+  const running = follow.run(stop.signal);
+  await until("it has reported three times", () => seen.reports.length >= 3);
+  expect(seen).toMatchObject({ offers: [["kube/prod"]], resources: expect.arrayContaining(["r1"]) });
+  facts.offered = [cluster("prod"), cluster("dev")];
+  follow.tell();
+  await until("the change is reported", () => seen.offers.length === 2);
+  facts.refuse = new PlatformError("unavailable", "the auth service is away");
+  await until("it is down", () => !follow.isUp);
+  facts.refuse = undefined;
+  await until("the list is reported again", () => seen.offers.length === 3);
+  stop.abort();
+  await running;
+  expect(seen.offers).toEqual([["kube/prod"], ["kube/prod", "kube/dev"], ["kube/prod", "kube/dev"]]);
+});
+
+test("an auth service that does not take the list keeps the host connected; one that is away does not", async () => {
+  const { seen, facts, follow } = stage(answering);
+  facts.offered = [{ kind: "kube", name: "prod", labels: {} }];
+  facts.refuseOffers = new PlatformError("denied", "access denied: a host of role node may not call reportOffered");
+  const stop = new AbortController();
+  const running = follow.run(stop.signal);
+  await until("it reports itself all the same", () => seen.reports.length >= 2);
+  expect(follow.isUp).toBe(true);
+  facts.refuseOffers = new PlatformError("timeout", "no answer");
+  facts.offered = [];
+  follow.tell();
+  await until("it is down", () => !follow.isUp);
   stop.abort();
   await running;
 });

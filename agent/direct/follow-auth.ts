@@ -5,6 +5,7 @@ import type { Log } from "../../core/log/log.ts";
 import { writeDocument } from "../../core/resources/document.ts";
 import { type HostStatus, hostStatusDocument } from "../../core/resources/host-status.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
+import { maxOffered, type Offered } from "../../core/resources/offered.ts";
 import { backOffDelay, failuresAfter } from "../../core/transport/back-off.ts";
 import { version } from "../../core/versions/version.ts";
 
@@ -19,18 +20,23 @@ export interface DirectFacts {
   readonly addresses: readonly string[];
   /** Those of them that other hosts may share. */
   readonly shared: readonly string[];
+  /** Of services with a port of their own beside that: `host:port`, best first, by kind. */
+  readonly served: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface FollowAuthOptions {
   readonly log: Log;
-  readonly client: () => Promise<Pick<AuthClient, "watchAccess" | "reportNode">>;
+  readonly client: () => Promise<Pick<AuthClient, "watchAccess" | "reportNode" | "reportOffered">>;
   readonly facts: () => DirectFacts;
+  /** Resources that the services offer now; undefined: no service of this host offers any. */
+  readonly offered: () => readonly Offered[] | undefined;
   /** Called when the connection timed out: the next call must open another one. */
   readonly drop: () => void;
   /** Called once for each working watch. */
   readonly onConnected: () => void;
   readonly onAccess: (revision: string) => void;
   readonly onMaintenance: (revision: string) => void;
+  readonly onResources: (revision: string) => void;
   /** This process serves the host: false while it waits to replace another one. */
   readonly serves: () => boolean;
   /** Monotonic clock, ms. */
@@ -49,13 +55,17 @@ const usual = {
 
 /**
  * A dialled host does for itself what a proxy does for a host with a tunnel: it follows the auth service's watch of roles,
- * locks and authorities, and reports its addresses. While the watch lasts, the host counts as connected.
+ * locks and authorities, and reports its addresses and what it offers. While the watch lasts, the host counts as connected.
  */
 export class FollowAuth {
   readonly #options: FollowAuthOptions;
   #isUp = false;
   #hasNews = false;
   #wake = new AbortController();
+  /** JSON of the offers that the auth service has; undefined: it must get them. */
+  #reported: string | undefined;
+  /** Last revision of the cluster's resources; empty: an older auth service does not report it. */
+  #resources = "";
 
   constructor(options: FollowAuthOptions) {
     this.#options = options;
@@ -98,6 +108,8 @@ export class FollowAuth {
 
   async #follow(signal: AbortSignal): Promise<void> {
     const { client, log, onConnected, onAccess, onMaintenance, facts } = this.#options;
+    this.#reported = undefined;
+    this.#resources = "";
     const ended = new AbortController();
     const either = AbortSignal.any([signal, ended.signal]);
     let beating: Promise<void> | undefined;
@@ -122,6 +134,8 @@ export class FollowAuth {
         }
         onAccess(event.revision);
         onMaintenance(event.maintenanceRevision);
+        this.#resources = event.resourcesRevision;
+        this.#tellResources();
       }
     } catch (thrown) {
       throw fault ?? thrown;
@@ -144,17 +158,43 @@ export class FollowAuth {
       if (signal.aborted) return;
       reported = steady();
       await this.#report();
+      this.#tellResources();
     }
+  }
+
+  /** Also without a change: a revision counts for a while, like that of a proxy. */
+  #tellResources(): void {
+    if (this.#resources !== "") this.#options.onResources(this.#resources);
   }
 
   async #report(ending: "" | "stopped" = ""): Promise<void> {
     // Until this process serves, the one before it speaks for the host.
     if (!this.#options.serves()) return;
     this.#hasNews = false;
-    const { hostId, hostname, labels, services, status, addresses, shared } = this.#options.facts();
+    const { hostId, hostname, labels, services, status, addresses, shared, served } = this.#options.facts();
     const host = { hostId, hostname, labels: { ...labels }, services: [...services], version, statusJson: writeDocument(hostStatusDocument, status) };
-    const where = { directAddresses: [...addresses], publicAddresses: [...shared] };
+    const serviceAddresses = Object.entries(served).map(([kind, own]) => ({ kind, addresses: [...own] }));
+    const where = { directAddresses: [...addresses], publicAddresses: [...shared], serviceAddresses };
     await (await this.#options.client()).reportNode({ ...host, ...where, connected: ending === "", ending });
+    if (ending === "") await this.#reportOffered(hostId);
+  }
+
+  /** The whole list, when it has changed or the auth service may have lost it. Throws when the connection failed. */
+  async #reportOffered(hostId: string): Promise<void> {
+    const { log, client } = this.#options;
+    const offered = this.#options.offered()?.slice(0, maxOffered.count);
+    const json = JSON.stringify(offered);
+    if (offered === undefined || json === this.#reported) return;
+    const message = offered.map(({ kind, name, labels, details }) => ({ kind, name, labels: { ...labels }, details: { ...details } }));
+    try {
+      await (await client()).reportOffered({ hostId, offered: message });
+    } catch (thrown) {
+      const { code, message: error, hint } = toPlatformError(thrown);
+      if (code === "unavailable" || code === "timeout") throw thrown;
+      // It is the same until the list changes, or the auth service has another version.
+      log.warn("the auth service does not accept what this host offers: users cannot reach it", { code, error, hint });
+    }
+    this.#reported = json;
   }
 }
 

@@ -10,3 +10,9 @@ export function namedByConnection(headers: readonly HeaderField[]): ReadonlySet<
 export function passedTrailers(trailers: readonly HeaderField[]): readonly HeaderField[] {
   return trailers.filter(([name]) => !isReservedHeader(name) && !["host", "set-cookie", "cookie", "authorization"].includes(canonicalHeader(name)));
 }
+
+/** Fields of an interim response as they may go on over HTTP/2. Pure. */
+export function passedInterim(headers: readonly HeaderField[]): readonly HeaderField[] {
+  const named = namedByConnection(headers);
+  return headers.filter(([name]) => !isReservedHeader(name) && !named.has(canonicalHeader(name)));
+}

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Duplex } from "node:stream";
 import type { HeaderField } from "../../core/resources/app-headers.ts";
 import { gatherWrites } from "../../core/transport/gather-writes.ts";
-import type { ClientAnswer } from "./exchange.ts";
+import { type ClientAnswer, ifSendable } from "./exchange.ts";
 import { type ConnectionLimits, type HttpHandlers, maxHead, usualLimits } from "./http-handlers.ts";
 import { clientRequest } from "./http1-request.ts";
 import { IdleLimit } from "./idle-limit.ts";
@@ -65,7 +65,7 @@ function answerTo(request: IncomingMessage, response: ServerResponse, onLast: ()
   });
   return {
     gone: gone.signal,
-    inform: (status, headers) => inform(response, status, headers),
+    inform: (status, headers) => ifSendable(() => inform(response, status, headers)),
     begin: ({ status, message, headers }, hasBody) => {
       const raw = headers.flat();
       response.writeHead(status, ...(message === "" ? [] : [message]), raw as string[]);
@@ -86,7 +86,6 @@ function answerTo(request: IncomingMessage, response: ServerResponse, onLast: ()
   };
 }
 
-/** Interim responses that Node can send: others are left out, as they may be. */
 function inform(response: ServerResponse, status: number, headers: readonly HeaderField[]): void {
   if (response.headersSent || response.destroyed) return;
   const links = headers.filter(([name]) => name.toLowerCase() === "link").map(([, value]) => value);

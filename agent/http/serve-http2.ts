@@ -2,9 +2,10 @@ import { constants, type IncomingHttpHeaders, performServerHandshake, type Serve
 import type { TLSSocket } from "node:tls";
 import { leaveHandshake } from "../../core/node-internals/leave-handshake.ts";
 import type { HeaderField } from "../../core/resources/app-headers.ts";
-import type { ClientAnswer, ClientRequest } from "./exchange.ts";
+import { type ClientAnswer, type ClientRequest, ifSendable } from "./exchange.ts";
 import { type ConnectionLimits, type HttpHandlers, maxHead, usualLimits } from "./http-handlers.ts";
 import { IdleLimit } from "./idle-limit.ts";
+import { passedInterim } from "./passed-fields.ts";
 import { fieldsObject, pairsOf } from "./upstream-http2.ts";
 
 /** What a connection begins with when its client speaks HTTP/2 without asking (RFC 9113 §3.4). */
@@ -86,7 +87,8 @@ function answerTo(stream: ServerHttp2Stream): ClientAnswer {
   return {
     gone: gone.signal,
     inform: (status, headers) => {
-      if (!stream.headersSent && !stream.destroyed) stream.additionalHeaders({ ...fieldsObject(headers), ":status": status });
+      if (stream.headersSent || stream.destroyed || stream.closed) return;
+      ifSendable(() => stream.additionalHeaders({ ...fieldsObject(passedInterim(headers)), ":status": status }));
     },
     begin: ({ status, headers }, hasBody) => {
       stream.respond({ ...fieldsObject(headers), ":status": status }, hasBody ? { waitForTrailers: true } : { endStream: true });

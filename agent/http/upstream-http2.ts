@@ -1,6 +1,7 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
 import type { HeaderField } from "../../core/resources/app-headers.ts";
 import { ignoreError } from "../../core/transport/dial/attempt.ts";
+import { watchHttp2, watchStream } from "../../core/transport/watch-http2.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "./exchange.ts";
 import { passedTrailers } from "./passed-fields.ts";
 import type { OpenedRoad } from "./upstream-http1.ts";
@@ -18,14 +19,23 @@ export interface Windows {
 /** Memory that a session may take, MB, where all its streams may wait. */
 const sessionMemory = 128;
 
-/** Opens HTTP/2 over a connection. Default of `windows`: Node's, for one user. Throws Node's errors. */
-export async function openHttp2({ socket }: OpenedRoad, scheme: "http" | "https", windows?: Windows): Promise<ClientHttp2Session> {
+export interface Http2Options {
+  readonly scheme: "http" | "https";
+  /** Name of the server, for errors. */
+  readonly peer: string;
+  /** Default: Node's, for one user. */
+  readonly windows?: Windows;
+}
+
+/** Opens HTTP/2 over a connection. A server that vanishes ends it: PlatformError `timeout` of its requests. Throws Node's errors. */
+export async function openHttp2({ socket }: OpenedRoad, { scheme, peer, windows }: Http2Options): Promise<ClientHttp2Session> {
   const session = connect(`${scheme}://server.invalid`, {
     createConnection: () => socket,
     settings: { enablePush: false, maxHeaderListSize: maxHead, ...(windows && { initialWindowSize: windows.stream }) },
     ...(windows && { maxSessionMemory: sessionMemory }),
   });
   session.on("error", ignoreError);
+  watchHttp2({ session, socket, peer });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const timer = setTimeout(() => session.destroy(new Error("the server did not accept HTTP/2")), settleMs);
   session.once("remoteSettings", () => resolve());
@@ -45,12 +55,13 @@ export async function openHttp2({ socket }: OpenedRoad, scheme: "http" | "https"
 /** The server did nothing with a request, and has stated so: it is safe to repeat. */
 export class UnreadRequest extends Error {}
 
-/** Sends a request over HTTP/2. Throws UnreadRequest, and Node's errors. */
+/** Sends a request over HTTP/2. Throws UnreadRequest, PlatformError `timeout`, and Node's errors. */
 export async function sendHttp2(session: ClientHttp2Session, asked: UpstreamRequest, scheme: "http" | "https"): Promise<UpstreamAnswer> {
   const { method, target, host, headers, body, trailers, signal, onInform, onData } = asked;
   const head = { ...fieldsObject(headers), ":method": method, ":path": target, ":scheme": scheme, ":authority": host };
   if (session.closed || session.destroyed) throw new UnreadRequest("the server takes no more requests on this connection");
   const stream = session.request(head, { endStream: body === undefined, waitForTrailers: body !== undefined });
+  watchStream(stream);
   // Node ends what it resets: a request whose client has left must not look complete.
   let isCancelled = false;
   const cancel = (): void => {

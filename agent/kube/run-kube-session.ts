@@ -1,6 +1,6 @@
 import type { TLSSocket } from "node:tls";
 import type { ServedGrant } from "../../core/access/authorize.ts";
-import { type PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import { encodeStreamReply } from "../../core/transport/stream-request.ts";
 import type { Access } from "../access/access-source.ts";
 import type { HttpHandlers } from "../http/http-handlers.ts";
@@ -61,7 +61,8 @@ export async function runKubeSession({ tls, grant, lease, judgeAgain, session }:
   over.abort();
   clearTimeout(timer);
   signal.removeEventListener("abort", stop);
-  // HTTP/2 may end its streams later than its connection.
+  // HTTP/2 may end its streams later than its connection. Nothing else may outlive it: rules and locks no longer reach it.
+  setTimeout(() => running.endAll(new PlatformError("unavailable", "the client's connection has ended")), farewellMs).unref();
   deps.log.info("connection to a Kubernetes cluster ended", {
     session: session.sid,
     user: grant.identity.name,

@@ -81,6 +81,24 @@ test("a program over SPDY: streams pass both ways, the terminal is recorded, its
   expect(text).not.toContain("hi");
 });
 
+test("sizes without end are one event, and one line of the recording", async () => {
+  const upgraded = nextUpgrade(world, spdyHead);
+  const entered = await enterSeen(world, recorded);
+  const { tls, seen, events } = entered;
+  tls.write(spdyRequest(`${podPath}/exec?command=sh&stdin=true&stdout=true&tty=true`));
+  const { socket, seen: server } = await upgraded;
+  await seen.until("\r\n\r\n");
+  const sizes = Array.from({ length: 5_000 }, (_, turn) => encodeSpdyData(9, Buffer.from(`{"Width":${100 + (turn % 2)},"Height":24}`), false));
+  tls.write(Buffer.concat([await programStreams(new SpdyWriter()), ...sizes, encodeSpdyData(3, Buffer.from("typed"), false)]));
+  await server.until("typed");
+  socket.write(encodeSpdyData(5, Buffer.from("shown"), false));
+  await seen.until("shown");
+  tls.end();
+  await expect.poll(() => events.map(({ event }) => event)).toContain("session.end");
+  expect(events.filter(({ event }) => event === "resize")).toMatchObject([{ size: "100:24" }]);
+  expect((await recordedText(entered)).match(/"r","[^"]*"/g)).toEqual(['"r","101x24"']);
+});
+
 test("a program over a WebSocket, and what it answers", async () => {
   const accept = createHash("sha1").update("AAAAAAAAAAAAAAAAAAAAAA==258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest("base64");
   const upgraded = nextUpgrade(

@@ -2,12 +2,19 @@ import type { Grant } from "../../core/access/authorize.ts";
 import type { AuditFacts } from "../../core/audit/audit-events.ts";
 import { errorText, type PlatformError } from "../../core/errors/platform-error.ts";
 import { type ServedKind, servedName } from "../../core/kinds/service-kinds.ts";
+import type { Log } from "../../core/log/log.ts";
+import type { Spool } from "../audit/spool.ts";
 import type { ServiceDeps } from "./service.ts";
 
-/** Records an event of something that has happened already: a failure is only logged. Never throws. */
-export async function recordOrLog({ audit, log }: Pick<ServiceDeps, "audit" | "log">, event: AuditFacts): Promise<void> {
+interface RecordDeps {
+  readonly audit: Pick<Spool, "record">;
+  readonly log: Log;
+}
+
+/** Records an event of something that has happened already: what a full disk does not take waits in memory, any other failure is only logged. Never throws. */
+export async function recordOrLog({ audit, log }: RecordDeps, event: AuditFacts): Promise<void> {
   try {
-    await audit.record(event);
+    await audit.record(event, { isPast: true });
   } catch (thrown) {
     log.error("could not record an audit event", { event: event.event, sid: "sid" in event ? event.sid : undefined, error: errorText(thrown) });
   }

@@ -24,8 +24,8 @@ export interface SessionChannel {
   readonly gone: AbortSignal;
   /** The requested terminal, with its latest size. */
   wanted?: { readonly kind: string; readonly modes: TerminalModes; size: TerminalSize };
-  /** Called at each new size. */
-  resized?: () => void;
+  /** Records new sizes; called with each. */
+  resized?: (size: TerminalSize) => void;
   terminal?: Terminal;
   recorder?: TerminalRecorder;
   /** Its terminal, which other users may join. */

@@ -2,6 +2,7 @@ import type { ServerChannel, Session, SignalInfo, SubsystemInfo, WindowChangeInf
 import { errorText, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { EnvRequest, ExecRequest, PtyRequest } from "../../core/ssh/channel-requests.ts";
 import { recordOrLog } from "../service/record-or-log.ts";
+import { recordResizes } from "../session-join/record-resizes.ts";
 import { clampSize } from "../session-join/terminal-size.ts";
 import { parseX11Ask, type X11Ask } from "./forwarding/x11-forwarding.ts";
 import { runProgram } from "./program/run-program.ts";
@@ -56,32 +57,14 @@ function windowChange(channel: SessionChannel, { accept, reject }: RequestReply,
   channel.recorder?.resize(channel.wanted.size);
   // Before the program runs, this is the initial size, not a change.
   if (channel.terminal !== undefined) {
-    channel.resized ??= recordResizes(channel);
-    channel.resized();
+    channel.resized ??= recordResizes((size) => recordSize(channel, size), channel.gone);
+    channel.resized(channel.wanted.size);
   }
   accept?.();
 }
 
-/** Minimum time between two events of one terminal, ms: a window that is being dragged changes all the time. */
-const pauseMs = 10_000;
-
-/** Returns the function to call at each new size of a terminal: it records one at once, and the last of those that follow shortly after a delay. */
-function recordResizes(channel: SessionChannel): () => void {
-  let timer: NodeJS.Timeout | undefined;
-  let told = "";
-  const tell = (): void => {
-    timer = undefined;
-    const { columns, rows } = channel.wanted?.size ?? { columns: 0, rows: 0 };
-    const size = `${columns}:${rows}`;
-    if (size === told || channel.gone.aborted) return;
-    told = size;
-    timer = setTimeout(tell, pauseMs).unref();
-    void recordOrLog(channel.facts.deps, { event: "resize", ...sessionFacts(channel.facts, channel.sid), size });
-  };
-  channel.gone.addEventListener("abort", () => clearTimeout(timer), { once: true });
-  return () => {
-    if (timer === undefined) tell();
-  };
+function recordSize({ facts, sid }: SessionChannel, size: string): void {
+  void recordOrLog(facts.deps, { event: "resize", ...sessionFacts(facts, sid), size });
 }
 
 /** `env`: a variable for the program; all but a few names are refused. */

@@ -32,8 +32,14 @@ export const wantedDirect: readonly CheckName[] = [
   ...(["configuration", "identity", "environment", "route", "name", "connection", "tls", "alpn", "certificate", "access", "port"] as const),
 ];
 
-/** Checks the path to the auth service, and the port on which the proxies reach this host. */
-export async function examineDirect(exam: Examination, ask: AgentAsk & { listens: HostPort }): Promise<void> {
+/** A port of the agent, and the section that sets it. */
+export interface Listens {
+  readonly section: string;
+  readonly address: HostPort;
+}
+
+/** Checks the path to the auth service, and the ports on which the proxies reach this host. */
+export async function examineDirect(exam: Examination, ask: AgentAsk & { listens: readonly Listens[] }): Promise<void> {
   const { target, env, platform, credentials, listens } = ask;
   const path = await examinePath(exam, { target, env });
   if (path === undefined) return;
@@ -46,7 +52,7 @@ export async function examineDirect(exam: Examination, ask: AgentAsk & { listens
     await examineJoin(exam, ask);
     return exam.skip(["access", "port"], "this host has not joined yet");
   }
-  if (await exam.passes("access", () => askAuth(target, env, credentials))) await exam.passes("port", () => examinePort(listens, credentials));
+  if (await exam.passes("access", () => askAuth(target, env, credentials))) await exam.passes("port", () => examinePorts(listens, credentials));
 }
 
 /** Whether a host that has not joined yet could join with the token of its configuration. */
@@ -63,8 +69,15 @@ export async function askAuth(target: HostPort, env: Env, { hostCaPem: ca, tlsCe
   return { says: "the auth service knows this host and accepts its certificate" };
 }
 
-/** A check from this machine: only the proxies know whether their path leads here. */
-async function examinePort({ host, port }: HostPort, { hostCaPem: ca, hostId }: HostCredentials): Promise<Said> {
+/** A check from this machine: only the proxies know whether their path leads here. Throws `unavailable` or `conflict`. */
+async function examinePorts(listens: readonly Listens[], credentials: HostCredentials): Promise<Said> {
+  const places: string[] = [];
+  for (const one of listens) places.push(await examinePort(one, credentials));
+  const them = places.length === 1 ? "that port" : "those ports";
+  return { says: `this host's agent listens at ${places.join(" and ")}; the proxies must be allowed to connect to ${them}` };
+}
+
+async function examinePort({ section, address: { host, port } }: Listens, { hostCaPem: ca, hostId }: HostCredentials): Promise<string> {
   const local = { host: host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host, port };
   const where = formatHostPort(local);
   const hint = "check that the service runs: systemctl status platform";
@@ -76,9 +89,9 @@ async function examinePort({ host, port }: HostPort, { hostCaPem: ca, hostId }: 
   try {
     const certificate = socket.getPeerX509Certificate();
     const id = certificate && subjectOf(certificate).CN;
-    if (id === hostId) return { says: `this host's agent listens at ${where}; the proxies must be allowed to connect to that port` };
+    if (id === hostId) return where;
     throw new PlatformError("conflict", `another agent answers at ${where} (host ${String(id)})`, {
-      hint: "give each agent its own port in ssh_service.listen_addr",
+      hint: `give each agent its own port in ${section}.listen_addr`,
     });
   } finally {
     socket.destroy();

@@ -7,6 +7,7 @@ import { trustByPin } from "../../core/api/trust.ts";
 import { agentServices, type PlatformConfig } from "../../core/config/platform-config.ts";
 import { readConfigFile } from "../../core/config/read-config-file.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { directKinds, serviceKinds } from "../../core/kinds/service-kinds.ts";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
@@ -14,7 +15,7 @@ import { dialWebPort } from "../../core/transport/upgrade/dial-web-port.ts";
 import type { Call } from "../command.ts";
 import { examineAnswer } from "../doctor/answer-checks.ts";
 import { judgeDatabases, serverAuthorities } from "../doctor/database-checks.ts";
-import { type AgentAsk, askAuth, examineDirect, examineJoin, wantedDirect } from "../doctor/direct-checks.ts";
+import { type AgentAsk, askAuth, examineDirect, examineJoin, type Listens, wantedDirect } from "../doctor/direct-checks.ts";
 import { type Answer, type CheckName, Examination, report } from "../doctor/examination.ts";
 import { examinePath } from "../doctor/path-checks.ts";
 import { judgeService, lookAtService } from "../doctor/service-check.ts";
@@ -61,8 +62,8 @@ interface Configured {
   readonly names: readonly string[];
   /** Services that the agent wants to offer. */
   readonly services: readonly string[];
-  /** Address where the agent listens when it joins the auth service directly. */
-  readonly listens?: HostPort;
+  /** Where the agent listens when it joins the auth service directly. */
+  readonly listens?: readonly Listens[];
 }
 
 async function readConfiguration(file: string): Promise<Answer<Configured>> {
@@ -75,8 +76,13 @@ async function readConfiguration(file: string): Promise<Answer<Configured>> {
   const names = ssh.public_addr.map((name) => name.host);
   const noted = warnings.length > 0 && { warning: warnings.join("; ") };
   if (target === undefined && services.length > 0 && platform.auth_server !== undefined) {
-    const [auth, listens] = [platform.auth_server, ssh.listen_addr];
-    const says = `${file} is valid: the agent joins the auth service ${formatHostPort(auth)} directly, and listens on ${formatHostPort(listens)}`;
+    const auth = platform.auth_server;
+    const listens = directKinds.flatMap((kind) => {
+      const { section } = serviceKinds[kind];
+      return config[section].enabled ? [{ section, address: config[section].listen_addr }] : [];
+    });
+    const where = listens.map(({ address }) => formatHostPort(address)).join(" and ");
+    const says = `${file} is valid: the agent joins the auth service ${formatHostPort(auth)} directly, and listens on ${where}`;
     return { says, value: { whole: config, platform, names, services, target: auth, listens }, ...noted };
   }
   if (target === undefined) {

@@ -2,8 +2,8 @@ import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Options } from "../command.ts";
 import { memoryIo } from "../memory-io.ts";
+import { noOptions } from "../no-options.ts";
 import { loadProfile } from "./choose-profile.ts";
 import { followProfile } from "./follow-profile.ts";
 import type { Profile } from "./profile.ts";
@@ -37,24 +37,27 @@ beforeEach(async () => {
 });
 afterEach(async () => await rm(home, { recursive: true }));
 
-const options = { text: () => undefined } as unknown as Options;
+const options = noOptions;
 const call = () => ({ io: memoryIo({ TSH_HOME: home }), options });
 const certificateOf = async (source: { current(): Promise<Profile> }): Promise<string> => (await source.current()).secrets.tlsCertificate.trim();
 
-test("a newer login of the same user counts from its moment on, and so does a certificate for one resource", async () => {
-  await saveProfile(home, login("one"), "line");
-  const source = await followProfile(call(), await loadProfile(home));
-  expect(await certificateOf(source)).toBe("one");
-  expect(await source.current()).toBe(await source.current());
-  await saveProfile(home, login("two"), "line");
-  expect(await certificateOf(source)).toBe("two");
-  await storeCertificate(home, proxy, { kind: "db", name: "orders", certificate: "crt", privateKey: "key" });
-  expect((await source.current()).certificates).toEqual([{ kind: "db", name: "orders", certificate: "crt\n", privateKey: "key\n" }]);
-  await storeCertificate(home, proxy, { kind: "db", name: "orders", certificate: "newer", privateKey: "newer" });
-  expect((await source.current()).certificates).toMatchObject([{ certificate: "newer\n", privateKey: "newer\n" }]);
-  await dropCertificates(home, proxy, { kind: "db", names: ["orders", "none"] });
-  expect((await source.current()).certificates).toBeUndefined();
-});
+test.for(["app", "db", "kube"])(
+  "a newer login of the same user counts from its moment on, and so does a certificate for one resource (%s)",
+  async (kind) => {
+    await saveProfile(home, login("one"), "line");
+    const source = await followProfile(call(), await loadProfile(home));
+    expect(await certificateOf(source)).toBe("one");
+    expect(await source.current()).toBe(await source.current());
+    await saveProfile(home, login("two"), "line");
+    expect(await certificateOf(source)).toBe("two");
+    await storeCertificate(home, proxy, { kind, name: "orders", certificate: "crt", privateKey: "key" });
+    expect((await source.current()).certificates).toEqual([{ kind, name: "orders", certificate: "crt\n", privateKey: "key\n" }]);
+    await storeCertificate(home, proxy, { kind, name: "orders", certificate: "newer", privateKey: "newer" });
+    expect((await source.current()).certificates).toMatchObject([{ certificate: "newer\n", privateKey: "newer\n" }]);
+    await dropCertificates(home, proxy, { kind, names: ["orders", "none"] });
+    expect((await source.current()).certificates).toBeUndefined();
+  },
+);
 
 test("another current profile changes nothing, neither does the name of another proxy of the cluster", async () => {
   await saveProfile(home, login("one"), "line");

@@ -44,7 +44,7 @@ async function pathsOf({ io, options }: Pick<Call, "io" | "options">, { facts }:
   // The login may be at another proxy of the cluster than the one in use.
   const { proxy } = await loadFacts(home, facts.proxy);
   const certificates = certificatesFolder(home, proxy);
-  return [join(profilePaths(home, proxy).folder, "profile.json"), join(certificates, "db"), join(certificates, "kube")];
+  return [join(profilePaths(home, proxy).folder, "profile.json"), ...["app", "db", "kube"].map((kind) => join(certificates, kind))];
 }
 
 async function readAgain(call: Pick<Call, "io" | "options">, { facts }: Profile): Promise<Profile> {

@@ -44,8 +44,6 @@ const maxClients = 10_000;
 export class RequestLimit {
   readonly #clock: () => number;
   readonly #buckets: Buckets;
-  /** Read once for each connection. */
-  readonly #clients = new WeakMap<Socket, string>();
 
   constructor({ perMinute, burst, clock }: RequestLimitOptions) {
     this.#clock = clock;
@@ -54,9 +52,7 @@ export class RequestLimit {
 
   /** Takes one request from the client's bucket; returns false when it is empty. */
   take(socket: Socket): boolean {
-    const client = this.#clients.get(socket) ?? clientNetwork(socket.remoteAddress ?? "unknown");
-    this.#clients.set(socket, client);
-    return this.#buckets.take(client, [1], new Date(this.#clock()));
+    return this.#buckets.take(clientNetwork(socket.remoteAddress ?? "unknown"), [1], new Date(this.#clock()));
   }
 }
 

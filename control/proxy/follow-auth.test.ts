@@ -17,10 +17,11 @@ test("a changed database is reported to agents within a moment, and with each he
   };
   const started = performance.now();
   await put("orders");
-  const told = await agent.next("access");
+  // Locks and roles come in the same message: one of before may still be on its way.
+  let told = await agent.next("access");
+  while (told.resources === before) told = await agent.next("access");
   expect(performance.now() - started).toBeLessThan(5_000);
   expect(told.resources).toMatch(/^[0-9a-f]{16}$/);
-  expect(told.resources).not.toBe(before);
   expect(await atHeartbeat()).toBe(told.resources);
   let count = 0;
   const counting = (async () => {

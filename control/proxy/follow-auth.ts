@@ -25,6 +25,7 @@ export function followAuth(services: ProxyServices, listeners: ProxyListeners, d
     tellTunnels();
     services.running.apply(locks);
   });
+  deps.credentials.onRenewed(() => access.moveWatch());
   access.onProxies(tellTunnels);
   access.onResources(together(tellTunnels));
   access.onRemoved((hosts) => {

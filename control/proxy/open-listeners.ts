@@ -3,9 +3,10 @@ import { PlatformError, toPlatformError } from "../../core/errors/platform-error
 import { dbProtocols } from "../../core/resources/db.ts";
 import { alpn } from "../../core/transport/alpn.ts";
 import { HalfOpen } from "../../core/transport/arrivals/half-open.ts";
-import { type ArrivedSocket, type Listener, listen, peerAddress } from "../../core/transport/arrivals/listen.ts";
+import { type ArrivedSocket, type Listener, listen, peerAddress, setPeer } from "../../core/transport/arrivals/listen.ts";
 import { terminateTls } from "../../core/transport/arrivals/server-tls.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
+import { IpSet } from "../../core/transport/ip-prefix.ts";
 import { isKubeServerName } from "../../core/transport/kube-names.ts";
 import type { ProxyConfig } from "../config.ts";
 import { type ServeBrowser, serveAppClient } from "./app-front/app-front.ts";
@@ -52,13 +53,16 @@ export interface ListenerServices extends ProxyServices {
 const maxConnections = 60_000;
 const defaultPorts = { ssh: 3023, tunnel: 3024 } as const;
 
-/** Opens listeners, whose connections are among `sockets` until they close. */
-function opener(sockets: Set<Socket>, services: Pick<ListenerServices, "sockets" | "log">) {
+/**
+ * Opens listeners, whose connections are among `sockets` until they close. Promises of `onSocket` settle once bytes flow or were refused, each within limits of
+ * its own; they do not reject.
+ */
+function opener(sockets: Set<Socket>, services: Pick<ListenerServices, "sockets" | "log" | "opening">) {
   /** One listener for all sockets. */
   function forget(this: Socket): void {
     sockets.delete(this);
   }
-  return (purpose: string, address: HostPort, onSocket: (socket: Socket) => void): Promise<Listener> =>
+  return (purpose: string, address: HostPort, onSocket: (socket: Socket) => Promise<void>): Promise<Listener> =>
     listen({
       address,
       purpose,
@@ -68,7 +72,7 @@ function opener(sockets: Set<Socket>, services: Pick<ListenerServices, "sockets"
       onSocket: (socket) => {
         sockets.add(socket);
         socket.on("close", forget);
-        onSocket(socket);
+        services.opening.add(onSocket(socket));
       },
     });
 }
@@ -80,7 +84,9 @@ export async function openListeners(config: ProxyConfig, services: ListenerServi
   let mode: ListenerMode = services.mode ?? (config.sshListen === undefined && config.tunnelListen === undefined ? "multiplex" : "separate");
   const handlers = { ...services, ...doorHandlers(services) };
   const inside = { ...handlers, ...insideHandlers(services) };
-  const web = await open("web", config.webListen, (socket) => void receive(socket, handlers));
+  const { proxyProtocol } = config;
+  const balancers = proxyProtocol === undefined ? undefined : new IpSet(proxyProtocol);
+  const web = await open("web", config.webListen, (socket) => receive(socket, { ...handlers, balancers }));
   const own: { ssh?: Listener; tunnel?: Listener } = {};
   const openOwn = async (wantedMode: ListenerMode): Promise<void> => {
     const { host } = config.webListen;
@@ -95,7 +101,7 @@ export async function openListeners(config: ProxyConfig, services: ListenerServi
   let databases: DatabasePorts | undefined;
   let kube: Listener | undefined;
   try {
-    if (config.kubeListen !== undefined) kube = await open("kube", config.kubeListen, (socket) => void receiveKubeClient(socket, services));
+    if (config.kubeListen !== undefined) kube = await open("kube", config.kubeListen, (socket) => receiveKubeClient(socket, services));
     databases = await openDatabasePorts(config.databases ?? {}, services, open);
     await openOwn(mode);
   } catch (thrown) {
@@ -112,7 +118,7 @@ export async function openListeners(config: ProxyConfig, services: ListenerServi
       await openOwn(wanted);
       mode = wanted;
     },
-    receiveUpgraded: (socket) => void receive(socket, inside),
+    receiveUpgraded: (socket) => services.opening.add(receive(socket, inside)),
     close: closeAll,
     destroyAll: () => {
       for (const socket of sockets) socket.destroy();
@@ -213,6 +219,8 @@ function webApi(services: ListenerServices): Handler {
   return async ({ socket, hello, established }) => {
     const context = services.certificates.choose(hello.servername) ?? services.identity.current().web;
     const tls = await terminateTls(socket, { context, alpn: "http/1.1" });
+    // The requests' client: behind a balancer not the other end of the socket.
+    setPeer(tls, socket);
     established();
     services.web.accept(tls);
   };
@@ -221,15 +229,17 @@ function webApi(services: ListenerServices): Handler {
 type SshAccept = typeof acceptTunnel | typeof acceptJump;
 
 /** An SSH port without TLS. */
-function plainSsh(services: ListenerServices, accept: SshAccept): (socket: Socket) => void {
-  return (socket) => {
+function plainSsh(services: ListenerServices, accept: SshAccept): (socket: Socket) => Promise<void> {
+  return async (socket) => {
     const peer = peerAddress(socket);
     services.halfOpen.enter(socket);
-    accept({ transport: socket, peer, established: () => services.halfOpen.leave(socket) }, services).catch((thrown: unknown) => {
+    try {
+      await accept({ transport: socket, peer, established: () => services.halfOpen.leave(socket) }, services);
+    } catch (thrown) {
       const error = toPlatformError(thrown);
       services.log[error.code === "internal" ? "error" : "debug"]("connection ended", { peer, code: error.code, error });
       services.failed.add(peer, error.message);
       socket.destroy();
-    });
+    }
   };
 }

@@ -113,26 +113,26 @@ async function drain({ services, listeners }: RunningParts, graceMs: number): Pr
 const retiredLookMs = 200;
 /** Minimum time before its end, ms: requests may be in flight on accepted connections. */
 const retiredMinMs = 2_000;
-/** Time after which idle web connections are closed, ms: their clients then connect to the new process. */
-const webIdleMs = 5_000;
+/** Time after which idle connections are closed, ms: their clients then connect to the new process. */
+const keptIdleMs = 5_000;
 
 /**
  * Accepted connections are served; agents open their next tunnel to the process that took over,
  * and keep the one to this process for a while, so that a client in the middle of its handshake is still served.
  */
 async function retire({ services, listeners, web }: RunningParts, signal: AbortSignal): Promise<void> {
-  const { registry, relaying, halfOpen, audit, life, clock } = services;
+  const { registry, relaying, opening, halfOpen, kept, audit, life, clock } = services;
   const since = clock();
   life.retired = true;
   await listeners.close();
   const told = new WeakSet<object>();
-  const isBusy = (): boolean => relaying.size > 0 || halfOpen.size > 0 || web.requests > 0;
+  const isBusy = (): boolean => relaying.size > 0 || opening.size > 0 || halfOpen.size > 0 || web.requests > 0;
   do {
     for (const tunnel of registry.all()) {
       if (!told.has(tunnel)) tunnel.send({ type: "drain" });
       told.add(tunnel);
     }
-    if (clock() - since >= webIdleMs) web.closeIdle();
+    if (clock() - since >= keptIdleMs) kept.closeIdle();
     await wait(retiredLookMs, signal);
   } while ((isBusy() || clock() - since < retiredMinMs) && !signal.aborted);
   audit.sumUp(true);

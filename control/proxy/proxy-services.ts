@@ -13,6 +13,7 @@ import { AppSites, appsDomain } from "./app-front/app-sites.ts";
 import { CancelRequests } from "./db-front/cancel-requests.ts";
 import { CurrentIdentity, type HostCredentialsSource } from "./identity/current-identity.ts";
 import { WebCertificates } from "./identity/web-certificates.ts";
+import { KeptConnections } from "./kept-connections.ts";
 import { openBetween } from "./recording/open-between.ts";
 import { AccessCache, accessRevisions } from "./routing/access-cache.ts";
 import { AuditQueue } from "./routing/audit-queue.ts";
@@ -26,6 +27,7 @@ import { TunnelRegistry } from "./tunnels/registry.ts";
 import { StatusReports } from "./tunnels/report-node.ts";
 import type { Tunnel } from "./tunnels/tunnel.ts";
 import type { UpgradeLimit } from "./versions/open-version-server.ts";
+import { ForwardedPeers } from "./web-api/forwarded-peers.ts";
 
 export type ListenerMode = "multiplex" | "separate";
 
@@ -63,7 +65,7 @@ export type ProxyServices = ReturnType<typeof createServices>;
 
 /** State shared by the parts of a running proxy. */
 export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSignal) {
-  const { log, auth, relayAuth } = deps;
+  const { log, auth } = deps;
   const now = deps.now ?? (() => new Date());
   const clock = deps.clock ?? (() => performance.now());
   const identity = new CurrentIdentity(deps.credentials);
@@ -73,9 +75,6 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
   const isBusy = (): boolean => relaying.size > 0;
   /** A burst of tunnels leaves much freed memory behind, half of the memory of a thousand; so do large copies. */
   const worked = whenQuiet({ isBusy, act: () => giveBack(log, { isBusy }) }, signal);
-  const life = { retired: false, modeIsKnown: false, failed: Promise.withResolvers<never>() };
-  // Nobody may be waiting for it.
-  life.failed.promise.catch(() => {});
   const access = new AccessCache({ auth, log, clock });
   const registry = new TunnelRegistry();
   const audit = new AuditQueue({ auth, log, clusterName: cluster, now, signal });
@@ -84,7 +83,6 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
     config,
     log,
     auth,
-    relayAuth,
     now,
     clock,
     signal,
@@ -111,17 +109,50 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
     running: new RunningStreams({ log, now }),
     limited: new LimitedStreams({ auth, log, signal }),
     appSites: new AppSites({ offers: registry, ownNames: ownNames(config), domain: appsDomain(config) }),
+    forwarded: new ForwardedPeers(config.trustForwardedFor),
     cancels: new CancelRequests({ tunnels: () => registry.all(), log, now, clock }),
     mysqlVersion: config.mysqlVersion ?? "8.4.0",
     sockets: deps.sockets,
-    life,
-    retired: () => life.retired,
+    ...newLife(),
+    ...newOpening(deps),
     halfOpen: new HalfOpen(maxHalfOpen),
     failed: new FailedArrivals({ log, clock }),
     certificates: new WebCertificates(config.keypairs, { log, now, inUse: deps.certificatesInUse }),
     relaying,
     tunnelsChanged: worked,
   };
+}
+
+/** The state of a proxy from its start to its end. */
+function newLife() {
+  const life = { retired: false, modeIsKnown: false, failed: Promise.withResolvers<never>() };
+  // Nobody may be waiting for it.
+  life.failed.promise.catch(() => {});
+  const retired = (): boolean => life.retired;
+  return { life, retired, kept: new KeptConnections(retired) };
+}
+
+/** Time for calls on a connection to the auth service, ms: a client may stay connected for longer than it makes calls. */
+const authCallsMs = 20_000;
+
+/** What a replaced process waits for besides relayed streams: connections that are being opened, and calls to the auth service. */
+function newOpening({ relayAuth }: Pick<ProxyDeps, "relayAuth">) {
+  const opening = new RelayedStreams(() => {});
+  const counted: ProxyDeps["relayAuth"] = (stream, remoteAddress) => {
+    opening.add(closedWithin(stream, authCallsMs));
+    relayAuth(stream, remoteAddress);
+  };
+  return { opening, relayAuth: counted };
+}
+
+function closedWithin(stream: Duplex, limitMs: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, limitMs).unref();
+  stream.once("close", () => {
+    clearTimeout(timer);
+    resolve();
+  });
+  return promise;
 }
 
 /** Host names of the proxy itself, in lower case. */

@@ -1,13 +1,13 @@
-import type { ClientHttp2Stream } from "node:http2";
-import { type Duplex, PassThrough } from "node:stream";
+import type { Duplex } from "node:stream";
 import { checkServerIdentity, connect as connectTls, type TLSSocket } from "node:tls";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
-import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { PlatformError } from "../errors/platform-error.ts";
 import { alpn, authServerName, roleServerName } from "../transport/alpn.ts";
 import { issuerOf, tlsError } from "../transport/dial/connection-error.ts";
 import { overWebPort } from "../transport/upgrade/dial-web-port.ts";
+import type { SilenceLimits } from "../transport/watch-http2.ts";
 import { fromConnectError, withOurErrors } from "./auth-call.ts";
+import { type AuthSession, isNotBegun, openAuthSession } from "./auth-session.ts";
 import { caPin } from "./ca-pin.ts";
 import { AuthService } from "./generated/platform/auth/v1/auth_pb.ts";
 
@@ -23,93 +23,89 @@ export interface AuthClientOptions {
   readonly credentials?: { readonly certificate: string; readonly privateKey: string };
   /** Timeout of one call; default 15 s. */
   readonly timeoutMs?: number;
+  /** When a service that answers nothing is given up, and the next call opens another connection; default 20 s and 10 s. */
+  readonly silence?: SilenceLimits;
 }
 
 export interface AuthConnection extends Disposable {
   readonly client: AuthClient;
+  /** The next call opens another connection, with the credentials of then. Those under way have some time to end on the one before. */
+  renew(): void;
   close(): void;
 }
 
-/** Time for which an idle connection is kept, ms. */
-const idleMs = 10_000;
-/** Maximum answer, bytes. */
-const maxMessage = 16 * 1024 * 1024;
+/** Of one call, ms. */
+const usualTimeoutMs = 15_000;
+/** Together what proxies decide by without word of the auth service (access-cache). */
+const usualSilence: SilenceLimits = { idleMs: 20_000, answerMs: 10_000 };
+/** For the calls on a connection that another one replaces: longer than any of them, ms. */
+const leavingMs = 20_000;
 
-/** A client that connects at its first call, drops an idle connection, and reconnects after a failure. */
+/**
+ * A client that connects at its first call, drops an idle connection, and reconnects after a failure. When the server leaves (GOAWAY), calls that it has
+ * begun are finished on their connection; all others go over a new one.
+ */
 export function openAuthClient(options: AuthClientOptions): AuthConnection {
-  let session: { socket: TLSSocket; manager: Http2SessionManager; transport: Transport } | undefined;
+  let session: AuthSession | undefined;
   let opening: Promise<Transport> | undefined;
-  const usable = (): Transport | undefined => {
-    const state = session?.manager.state();
-    return state === "open" || state === "idle" || state === "verifying" ? session?.transport : undefined;
-  };
-  // The session alone would wait for its last write, on a connection whose other end may no longer read.
+  const leaving = new Set<AuthSession>();
   const cut = (): void => {
-    session?.manager.abort();
-    session?.socket.destroy();
+    session?.cut();
+    for (const one of leaving) one.cut();
     session = undefined;
   };
+  const leave = (one: AuthSession): void => {
+    leaving.add(one);
+    one.onClosed(() => leaving.delete(one));
+  };
+  const renew = (): void => {
+    const one = session;
+    session = undefined;
+    if (one === undefined) return;
+    leave(one);
+    one.leave();
+    setTimeout(() => one.cut(), leavingMs).unref();
+  };
   const connected = async (): Promise<Transport> => {
-    cut();
-    const socket = await connectAuthTls(options);
-    const manager = new Http2SessionManager("https://auth", { idleConnectionTimeoutMs: idleMs }, { createConnection: () => socket });
-    const transport = createGrpcTransport({
-      baseUrl: "https://auth",
-      sessionManager: {
-        authority: manager.authority,
-        request: async (...call) => {
-          const stream = await manager.request(...call);
-          outliveManager(stream.session);
-          return readAhead(stream);
-        },
-        notifyResponseByteRead: (stream) => manager.notifyResponseByteRead(stream),
-      },
-      defaultTimeoutMs: options.timeoutMs ?? 15_000,
-      acceptCompression: [],
-      readMaxBytes: maxMessage,
-    });
-    if ((await manager.connect()) === "error") {
-      socket.destroy();
-      throw new PlatformError("unavailable", "the auth service closed the connection", { cause: manager.error() });
-    }
-    session = { socket, manager, transport };
-    return transport;
+    if (session?.isLeaving() === true) leave(session);
+    else session?.cut();
+    session = undefined;
+    const { timeoutMs = usualTimeoutMs, silence = usualSilence } = options;
+    session = await openAuthSession(await connectAuthTls(options), { timeoutMs, silence });
+    return session.transport;
   };
   const ready = (): Promise<Transport> => {
-    const transport = usable();
-    if (transport !== undefined) return Promise.resolve(transport);
+    if (session?.isUsable() === true) return Promise.resolve(session.transport);
     opening ??= connected().finally(() => {
       opening = undefined;
     });
     return opening;
   };
-  const translated = async <T>(call: (transport: Transport) => Promise<T>): Promise<T> => {
+  const translated = async <T>(call: () => Promise<T>): Promise<T> => {
     try {
-      return await call(await ready());
+      return await call();
     } catch (thrown) {
       throw fromConnectError(thrown);
     }
   };
+  const unary: Transport["unary"] = async (...call) => {
+    try {
+      return await (await ready()).unary(...call);
+    } catch (thrown) {
+      if (!isNotBegun(thrown)) throw thrown;
+      return await (await ready()).unary(...call);
+    }
+  };
   const client = createClient(AuthService, {
-    unary: (...call) => translated((transport) => transport.unary(...call)),
-    stream: async (...call) => withOurErrors(await translated((transport) => transport.stream(...call))),
+    unary: (...call) => translated(() => unary(...call)),
+    stream: async (...call) => withOurErrors(await translated(async () => await (await ready()).stream(...call))),
   });
-  return { client, close: cut, [Symbol.dispose]: cut };
+  return { client, renew, close: cut, [Symbol.dispose]: cut };
 }
-
-/**
- * The manager takes its listener off when it is closed. A session that has just received GOAWAY fails after that, which
- * without a listener would end the process (connect-node 2, http2-session-manager.js, onGoaway).
- */
-function outliveManager(session: ClientHttp2Stream["session"]): void {
-  if (session !== undefined && !session.listeners("error").includes(ignore)) session.on("error", ignore);
-}
-
-function ignore(): void {}
 
 const apiProtocols: readonly string[] = [alpn.auth, "h2"];
 
-/** TLS to the auth service over an open stream. Throws `unavailable`, also when its certificate is not from this cluster. */
+/** TLS to the auth service over an open stream; an error destroys it. Throws `unavailable`, also when its certificate is not from this cluster. */
 export async function connectAuthTls(options: AuthClientOptions, protocols = apiProtocols): Promise<TLSSocket> {
   return await overWebPort(options.open, (stream) => secureAuth(stream, options, protocols));
 }
@@ -126,6 +122,8 @@ async function secureAuth(stream: Duplex, options: AuthClientOptions, protocols:
       minVersion: "TLSv1.3",
       ...(options.credentials && { cert: options.credentials.certificate, key: options.credentials.privateKey }),
     });
+    // Stays: over a stream, an error may follow in the same tick, before the caller can listen, and Node does not destroy the socket then.
+    socket.on("error", () => socket.destroy());
     const settle = (): void => {
       clearTimeout(timer);
       socket.off("error", fail).off("close", closed);
@@ -137,7 +135,7 @@ async function secureAuth(stream: Duplex, options: AuthClientOptions, protocols:
     });
     const fail = (cause: Error): void => {
       settle();
-      socket.on("error", () => {}).destroy();
+      socket.destroy();
       reject(authTlsError(cause, issuer));
     };
     const closed = (): void => fail(new Error("the connection was closed"));
@@ -155,20 +153,4 @@ function authTlsError(cause: Error, issuer: string | undefined): PlatformError {
   const error = tlsError(cause, { peer: "the auth service", hint: "check the address and its port", issuer });
   if (error.code !== "unauthenticated" || error === cause) return error;
   return new PlatformError("unavailable", `no TLS connection to the auth service: ${error.message}`, { hint: error.hint, cause });
-}
-
-/**
- * Makes a call's answer outlive its HTTP/2 stream. An answer that arrives whole in one read closes the stream before the
- * gRPC library asks for its first byte, and its iterator then fails with "Premature close" (Node 24.21; seen over SSH
- * channels, where many packets arrive at once). Reading starts here at once; the size is bounded by back-pressure.
- */
-function readAhead(stream: ClientHttp2Stream): ClientHttp2Stream {
-  const answer = new PassThrough();
-  answer.on("error", () => {});
-  stream.once("error", (error: Error) => answer.destroy(error));
-  stream.once("close", () => {
-    if (!stream.readableEnded) answer.destroy();
-  });
-  stream.pipe(answer);
-  return Object.defineProperty(stream, Symbol.asyncIterator, { value: () => answer[Symbol.asyncIterator]() });
 }

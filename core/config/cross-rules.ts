@@ -1,4 +1,4 @@
-import { serviceKinds, serviceNames } from "../kinds/service-kinds.ts";
+import { directKinds, serviceKinds, serviceNames } from "../kinds/service-kinds.ts";
 
 /** A violated rule between sections, and the key whose line is reported. */
 export interface BrokenRule {
@@ -16,7 +16,7 @@ export function brokenRules(file: unknown): readonly BrokenRule[] {
   const [first = ""] = served;
   const agent = served.length > 0;
   /** A service that proxies do not dial. */
-  const indirect = served.find((section) => section !== serviceKinds.ssh.section);
+  const indirect = served.find((section) => !directKinds.some((kind) => serviceKinds[kind].section === section));
   const rules: readonly [broken: boolean, path: string, text: string][] = [
     [
       has("platform", "proxy_server") && has("platform", "auth_server"),
@@ -52,7 +52,7 @@ export function brokenRules(file: unknown): readonly BrokenRule[] {
     [
       agent && !proxy && !auth && has("platform", "auth_server") && indirect !== undefined,
       indirect ?? "",
-      "only SSH is served at a port of its own: what this section offers is reached through a tunnel; set platform.proxy_server in place of auth_server",
+      `only ${directKinds.map((kind) => serviceKinds[kind].section).join(" and ")} may have a port that proxies dial: what this section offers is reached through a tunnel; set platform.proxy_server in place of auth_server`,
     ],
     ...["ssh_service", "kubernetes_service"].map((section): [boolean, string, string] => [
       commandOfFixedLabel(file, section),

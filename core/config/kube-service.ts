@@ -1,9 +1,13 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
+import { serviceKinds } from "../kinds/service-kinds.ts";
 import { labelsSchema } from "../resources/metadata.ts";
 import { labelMatchersSchema } from "../resources/role.ts";
+import { listenersPort } from "../transport/host-port.ts";
 import { labelCommandsSchema } from "./label-commands.ts";
-import { onOff } from "./setting.ts";
+import { hostPortText, onOff, orList } from "./setting.ts";
+
+const { directPort } = serviceKinds.kube;
 
 /** Maximum clusters of one agent, from its kubeconfig and the cluster's resources together. */
 export const maxKubeClusters = 1000;
@@ -11,6 +15,10 @@ export const maxKubeClusters = 1000;
 export const kubeServiceSchema = z
   .strictObject({
     enabled: onOff.default(true),
+    /** Listening address when it joins the auth service directly; behind a proxy it opens no port. */
+    listen_addr: hostPortText(directPort).prefault(`0.0.0.0:${directPort}`),
+    /** Additional addresses for the proxies to dial. */
+    public_addr: orList(hostPortText(listenersPort)).default([]),
     /** Each context of the file is a cluster of that name. */
     kubeconfig_file: z.string().refine(isAbsolute, "must be an absolute path").optional(),
     /** Name of the cluster in whose pod the agent runs; it uses the pod's service account. */

@@ -169,11 +169,11 @@ describe("a file is refused for", () => {
       `${head}  auth_server: a.test\n  auth_token: t\nssh_service: {}\n`,
       "4: to join the auth service directly, set platform.ca_pin: it is how this host recognizes the auth service; `tctl status` shows the pin",
     ],
-    ...["app_service: { apps: [{ name: a, uri: tcp://127.0.0.1:1 }] }", "kubernetes_service: { kubeconfig_file: /k }"].map(
+    ...["app_service: { apps: [{ name: a, uri: tcp://127.0.0.1:1 }] }", "db_service: { databases: [{ name: a, protocol: postgres, uri: a:1 }] }"].map(
       (section): [string, string, string] => [
-        `what is reached through a tunnel alone, beside the auth service: ${section.slice(0, 4)}`,
+        `what is reached through a tunnel alone, beside the auth service: ${section.slice(0, 3)}`,
         `version: v3\nplatform: { auth_server: "a:3025", ca_pin: "sha256:${"0".repeat(64)}" }\n${section}\n`,
-        "3: only SSH is served at a port of its own: what this section offers is reached through a tunnel; set platform.proxy_server in place of auth_server",
+        "3: only ssh_service and kubernetes_service may have a port that proxies dial: what this section offers is reached through a tunnel; set platform.proxy_server in place of auth_server",
       ],
     ),
     [
@@ -265,4 +265,16 @@ test("the nearest name is suggested, and none for a distant one", () => {
   expect(nearestName("Data_Dir", known)).toBe("data_dir");
   expect(nearestName("proxyserver", known)).toBe("proxy_server");
   expect(nearestName("entirely_else", known)).toBeUndefined();
+});
+
+describe("balancers are believed by their addresses alone", () => {
+  const withKey = (key: string, value: string): readonly string[] =>
+    problems(`version: v3\nplatform: {}\nauth_service: {}\nproxy_service:\n  ${key}: ${value}\n`);
+
+  test.for(["proxy_protocol", "trust_x_forwarded_for"])("%s", (key) => {
+    for (const value of ["off", "no", "false", "10.0.0.5", "[10.0.0.0/24, 2001:db8::/64]"]) expect(withKey(key, value)).toEqual([]);
+    for (const value of ["on", "yes", "true", "[]", "[10.0.0.5, balancer.test]", "10.0.0.0/33", "7"]) {
+      expect(withKey(key, value).join()).toContain("must be off, or the addresses of the balancers that send it");
+    }
+  });
 });

@@ -7,8 +7,10 @@ import { labelsSchema } from "../resources/metadata.ts";
 import { hostnameText } from "../resources/node.ts";
 import { recordingModes } from "../resources/recording.ts";
 import { listenersPort } from "../transport/host-port.ts";
+import { isPrefix } from "../transport/ip-prefix.ts";
 import { appServiceSchema } from "./app-service.ts";
 import { storageSchema } from "./audit-destination.ts";
+import { isOff } from "./cross-rules.ts";
 import { dbServiceSchema } from "./db-service.ts";
 import { kubeServiceSchema } from "./kube-service.ts";
 import { labelCommandsSchema } from "./label-commands.ts";
@@ -18,7 +20,7 @@ import { upgradeChannels } from "./upgrade-channels.ts";
 /** Default ports, as in the reference. */
 export const ports = {
   web: 3080,
-  ssh: 3022,
+  ssh: serviceKinds.ssh.directPort,
   proxySsh: 3023,
   tunnel: 3024,
   kube: 3026,
@@ -101,9 +103,22 @@ export const authSchema = z.strictObject({
     .prefault({}),
 });
 
+const balancersText =
+  "must be off, or the addresses of the balancers that send it, such as 10.0.0.5 or [10.0.0.0/24]: all others could claim any address";
+/** `off`, as in the reference; its `on` would believe everybody. */
+const balancers = z.preprocess((value) => {
+  if (value === undefined || isOff(value)) return undefined;
+  const one = typeof value === "boolean" || typeof value === "number" ? `${value}` : value;
+  return Array.isArray(one) ? one : [one];
+}, z.array(z.string(balancersText).refine(isPrefix, balancersText)).min(1, balancersText).max(64).optional());
+
 export const proxySchema = z.strictObject({
   enabled: onOff.default(true),
   web_listen_addr: hostPortText(ports.web).prefault(`0.0.0.0:${ports.web}`),
+  /** Balancers whose connections to the web port begin with a header of the PROXY protocol: their addresses or prefixes. Default: off. */
+  proxy_protocol: balancers.optional(),
+  /** Balancers that end TLS and state the client in X-Forwarded-For. Default: off. */
+  trust_x_forwarded_for: balancers.optional(),
   listen_addr: hostPortText(ports.proxySsh).optional(),
   tunnel_listen_addr: hostPortText(ports.tunnel).optional(),
   public_addr: oneAddress(listenersPort).optional(),

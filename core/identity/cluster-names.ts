@@ -29,7 +29,7 @@ export function withoutCluster(name: string, cluster: string | undefined): strin
 export function baseName(name: string, cluster: string): string {
   let base = canonicalName(name);
   for (let shorter = base; ; base = shorter) {
-    shorter = namesMeant(base, cluster).at(-1) ?? base;
+    shorter = withoutCluster(canonicalName(base), canonicalName(cluster));
     if (shorter === base) return base;
   }
 }

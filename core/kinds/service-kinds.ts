@@ -16,6 +16,8 @@ interface ServiceKindRow {
   readonly labels: `${string}_labels`;
   /** By parameter of a request. */
   readonly names: Readonly<Record<string, NameKind>>;
+  /** Port where an agent serves it to the proxies that dial it, by default; omitted for a kind that is reached through tunnels alone. */
+  readonly directPort?: number;
   /** Options of a role, and conditions beside labels and names, that matter for this kind alone. */
   readonly options?: readonly string[];
   /** Of a kind whose resources an agent serves, rather than the host itself. */
@@ -36,7 +38,13 @@ interface ServiceKindRow {
  * new kind is a row here and a folder in agent/; the compiler points to the places that need a line for it.
  */
 export const serviceKinds = {
-  ssh: { section: "ssh_service", token: "node", labels: "node_labels", names: { login: { condition: "logins", noun: "login", verb: "log in as" } } },
+  ssh: {
+    section: "ssh_service",
+    token: "node",
+    labels: "node_labels",
+    names: { login: { condition: "logins", noun: "login", verb: "log in as" } },
+    directPort: 3022,
+  },
   app: {
     section: "app_service",
     token: "app",
@@ -71,6 +79,7 @@ export const serviceKinds = {
     labels: "kubernetes_labels",
     // Users and groups are lent, not chosen by one name: core/access/kube decides them together with the objects.
     names: {},
+    directPort: 3026,
     options: ["kubernetes_users", "kubernetes_groups", "kubernetes_resources"],
     served: {
       noun: "Kubernetes cluster",
@@ -92,6 +101,8 @@ export type NamesCondition = { [Kind in ServiceKind]: ConditionOf<NamesOf<Kind>>
 
 /** Kinds whose resources an agent serves. */
 export type ServedKind = Exclude<ServiceKind, "ssh">;
+/** Kinds that proxies may dial an agent for. */
+export type DirectKind = { [Kind in ServiceKind]: (typeof serviceKinds)[Kind] extends { readonly directPort: number } ? Kind : never }[ServiceKind];
 export type ServedResource = (typeof serviceKinds)[ServedKind]["served"]["resource"];
 export type ServedField = (typeof serviceKinds)[ServedKind]["served"]["field"];
 
@@ -102,6 +113,9 @@ export const servedKinds = serviceNames.filter((kind): kind is ServedKind => "se
 export function isServedKind(name: string): name is ServedKind {
   return servedKinds.some((kind) => kind === name);
 }
+
+/** Kinds that an agent may serve at a port of its own, to the proxies that dial it. */
+export const directKinds = serviceNames.filter((kind): kind is DirectKind => "directPort" in serviceKinds[kind]);
 
 /** The field of an audit event that names a resource of this kind. */
 export function servedName(kind: ServedKind, name: string): Partial<Record<ServedField, string>> {

@@ -3,6 +3,8 @@ interface StreamKindRow {
   readonly number: number;
   /** Parameters of a request for such a stream, in wire order. */
   readonly parameters: readonly string[];
+  /** Further ones, which are sent only where they are needed: peers before them know the others alone. */
+  readonly optional?: readonly string[];
 }
 
 /** Kinds of streams that a client asks a proxy for, and a proxy an agent. */
@@ -15,9 +17,10 @@ export const streamKinds = {
   /**
    * `user` and `name`: account and logical database; empty: whatever the client says. `host`: id of the host whose agent is meant, alone or with one of
    * the marks below; empty: any. `at`: the address that the client has dialled; from a proxy's port for MySQL the number of the connection with which the
-   * client was greeted.
+   * client was greeted. `member`, of a cluster: `any` or the `host:port` of the member that is meant; it asks for marks in place of members' ports
+   * (core/databases/redis/member-marks).
    */
-  db: { number: 4, parameters: ["user", "name", "host", "at"] },
+  db: { number: 4, parameters: ["user", "name", "host", "at"], optional: ["member"] },
   /**
    * From a proxy to an agent: somebody who is not known asks PostgreSQL's way to cancel a query. `key`: process id and secret, hexadecimal. The agent gives
    * no reply; the stream ends once the server has the request, or at once for a key that is not one of the agent's.
@@ -33,5 +36,8 @@ export const whileHealthy = "?";
 export const olderProcess = "@";
 
 export type StreamKind = keyof typeof streamKinds;
+type OptionalOf<Row> = Row extends { readonly optional: readonly (infer Name extends string)[] } ? Name : never;
 /** The parameters of a request, by their names. */
-export type StreamParameters<Kind extends StreamKind> = { readonly [Name in (typeof streamKinds)[Kind]["parameters"][number]]: string };
+export type StreamParameters<Kind extends StreamKind> = { readonly [Name in (typeof streamKinds)[Kind]["parameters"][number]]: string } & {
+  readonly [Name in OptionalOf<(typeof streamKinds)[Kind]>]?: string;
+};

@@ -33,6 +33,23 @@ test.each(["buffered", "sent later"])("a client of HTTP/2 whose first bytes are 
   expect(server.destroyed).toBe(true);
 });
 
+test("a stream that is opened and reset in one read is not answered, and a further one is", async () => {
+  const { server, client } = await tlsPair("h2");
+  const frame = (type: number, flags: number, stream: number, payload: readonly number[]): number[] => [
+    ...[0, 0, payload.length, type, flags],
+    ...[0, 0, 0, stream],
+    ...payload,
+  ];
+  // `:method: GET`, `:scheme: https`, `:path: /`, `:authority: a`; then RST_STREAM (CANCEL).
+  const asked = [0x82, 0x87, 0x84, 0x41, 0x01, 0x61];
+  const frames = [...frame(4, 0, 0, []), ...frame(1, 5, 1, asked), ...frame(3, 0, 1, [0, 0, 0, 8]), ...frame(1, 5, 3, asked)];
+  client.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Buffer.from(frames)]));
+  await once(server, "readable");
+  const refused = refuseKubeClient(server, denied, never);
+  expect(await text(client)).toContain("call somebody");
+  await refused;
+});
+
 test("a client of HTTP/1.1 reads the refusal, and the end", async () => {
   const { server, client } = await tlsPair("http/1.1");
   const refused = refuseKubeClient(server, denied, never);

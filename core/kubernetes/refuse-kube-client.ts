@@ -53,8 +53,11 @@ function answerHttp2(tls: TLSSocket, code: number, body: string): void {
   session.on("error", () => void tls.destroy());
   session.on("stream", (stream) => {
     stream.on("error", () => {}).resume();
-    stream.respond({ ":status": code, ...headers(body) });
-    stream.end(body);
+    // What arrives in one read may open a stream and reset it: Node reports it all the same.
+    if (!stream.destroyed && !stream.closed) {
+      stream.respond({ ":status": code, ...headers(body) });
+      stream.end(body);
+    }
     // Streams that are open are answered; clients open another connection for the rest.
     if (!session.closed) session.close();
   });

@@ -1,4 +1,4 @@
-import { setImmediate } from "node:timers/promises";
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createLog, silentLog } from "../log/log.ts";
@@ -71,11 +71,11 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 function counted(signal = new AbortController().signal) {
-  const state = { acts: 0, busy: false };
+  const state = { acts: 0, busy: false, use: 0 };
   const act = (): void => {
     state.acts += 1;
   };
-  return { state, touch: whenQuiet({ isBusy: () => state.busy, act, quietMs: 1000 }, signal) };
+  return { state, touch: whenQuiet({ isBusy: () => state.busy, act, quietMs: 1000, measureUse: () => () => state.use }, signal) };
 }
 
 test("many tasks in a row are followed by one act, when they are over", () => {
@@ -101,6 +101,32 @@ test("nothing happens while it is busy, and the next end of a task triggers it",
   touch();
   vi.advanceTimersByTime(1000);
   expect(state.acts).toBe(1);
+});
+
+test("what many short requests would wait for comes when they are over, without another call", () => {
+  const { state, touch } = counted();
+  state.use = 0.2;
+  touch();
+  vi.advanceTimersByTime(10_000);
+  expect(state.acts).toBe(0);
+  state.use = 0.02;
+  vi.advanceTimersByTime(1000);
+  expect(state.acts).toBe(1);
+  vi.advanceTimersByTime(60_000);
+  expect(state.acts).toBe(1);
+});
+
+test("the use of the event loop is that since the last task", async () => {
+  vi.useRealTimers();
+  const end = new AbortController();
+  const acts: string[] = [];
+  const touch = whenQuiet({ isBusy: () => false, act: () => void acts.push("act"), quietMs: 100 }, end.signal);
+  touch();
+  for (const busyUntil = performance.now() + 100; performance.now() < busyUntil; );
+  await sleep(1);
+  expect(acts).toEqual([]);
+  await vi.waitUntil(() => acts.length > 0, { timeout: 10_000 });
+  end.abort();
 });
 
 test("nothing happens after the end", () => {

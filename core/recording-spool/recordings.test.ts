@@ -73,26 +73,6 @@ test("output is sent while the session runs, and deleted here once it is complet
   expect(await readdir(folder)).toEqual([]);
 });
 
-test("the size of the terminal is there again after each MiB of output", async () => {
-  const taken = new Taken();
-  const recordings = await open(taken);
-  const { writer, end } = await recordings.begin(recording());
-  const mib = Buffer.alloc(1024 * 1024, "x");
-  await writer.show(mib);
-  writer.resize(200, 60);
-  for (let at = 0; at < 4; at += 1) await writer.show(mib.subarray(mib.length / 2));
-  await end();
-  await recordings.sendRest();
-  const reader = new RecordingReader(parseCastLine);
-  const items = [...reader.push(taken.bytes), ...reader.end()];
-  expect(items.flatMap((item) => ("event" in item && item.event.kind === "r" ? [item.event.data] : []))).toEqual([
-    "80x24",
-    "200x60",
-    "200x60",
-    "200x60",
-  ]);
-});
-
 test("a recording left behind by a process, torn or not, is completed by the next one", async () => {
   const first = await open(new Taken());
   const one = await first.begin(recording());

@@ -30,32 +30,46 @@ export class TerminalWriter {
   readonly #text = new TerminalText();
 
   #size: TerminalFacts["size"];
+  /** The one that was mentioned last. */
+  #known: TerminalFacts["size"];
   /** Output since the size was mentioned, bytes. */
   #shown = 0;
 
   constructor(file: RecordingFile, size: TerminalFacts["size"]) {
     this.#file = file;
     this.#size = size;
+    this.#known = size;
   }
 
   /** Records output. If it returns a promise, wait for it before more. */
   show(chunk: Buffer): Promise<void> | undefined {
+    this.#mentionNewSize();
     this.#shown += chunk.length;
-    if (this.#shown >= sizeBytes) this.resize(this.#size.columns, this.#size.rows);
+    if (this.#shown >= sizeBytes) this.#mentionSize();
     for (let at = 0; at < chunk.length; at += eventBytes) this.#event("o", this.#text.take(chunk.subarray(at, at + eventBytes)));
     return this.#file.whenBehind();
   }
 
+  /** Recorded before the next output, or at the end: a client may change it as often as it likes, and is not held up. */
   resize(columns: number, rows: number): void {
     this.#size = { columns, rows };
-    this.#shown = 0;
-    this.#event("r", `${columns}x${rows}`);
   }
 
   /** Ends the recording, with all of it on disk if possible. Never throws. */
   async end(): Promise<void> {
+    this.#mentionNewSize();
     this.#event("o", this.#text.end());
     await this.#file.end();
+  }
+
+  #mentionNewSize(): void {
+    if (this.#size.columns !== this.#known.columns || this.#size.rows !== this.#known.rows) this.#mentionSize();
+  }
+
+  #mentionSize(): void {
+    this.#known = this.#size;
+    this.#shown = 0;
+    this.#event("r", `${this.#size.columns}x${this.#size.rows}`);
   }
 
   #event(kind: string, data: string): void {

@@ -122,8 +122,11 @@ function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
+/** Maximum time, s, which is written to the microsecond: some thirty years. */
+const longest = 1e9;
+
 function isTime(value: unknown): value is number {
-  return typeof value === "number" && Number.isFinite(value) && value >= 0;
+  return typeof value === "number" && value >= 0 && value <= longest;
 }
 
 function textOf(value: unknown): string {

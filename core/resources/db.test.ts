@@ -17,6 +17,14 @@ test.for([
     ],
   ],
   ["redis", "rediss://cache:6380?mode=standalone", [["cache", 6380]]],
+  [
+    "redis",
+    "rediss://a:7000,b?mode=cluster",
+    [
+      ["a", 7000],
+      ["b", 6379],
+    ],
+  ],
 ] as const)("%s at %s", ([protocol, uri, addresses]) => {
   expect(parseDbUri(protocol, uri)?.addresses.map(({ host, port }) => [host, port])).toEqual(addresses);
 });
@@ -51,6 +59,7 @@ test.for([
   ["postgres", "mysql://a:1", "must be host:port"],
   ["postgres", "alice:secret@a:1", "must be host:port; accounts and passwords do not belong there"],
   ["redis", "redis://a:1", "must be rediss://"],
+  ["redis", "rediss://a:1,b:2", "rediss://host:port,host:port?mode=cluster"],
   ["mysql", "a:0", "must be host:port"],
   ["mysql", "a:70000", "must be host:port"],
   ["mysql", "a b", "must be host:port"],

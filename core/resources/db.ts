@@ -136,27 +136,32 @@ const forms: Readonly<Record<DbProtocol, string>> = {
   postgres: "host:port",
   mysql: "host:port",
   mongodb: "mongodb://host:port,host:port/?replicaSet=name, mongodb+srv://name.example.com, or host:port",
-  redis: "rediss://host:port, or host:port",
+  redis: "rediss://host:port, rediss://host:port,host:port?mode=cluster, or host:port",
 };
 
 export interface ParsedDbUri {
-  /** At least one; several only for MongoDB. */
+  /** At least one; several only for MongoDB, and for a cluster of Redis. */
   readonly addresses: readonly [DbAddress, ...DbAddress[]];
   readonly options: ReadonlyMap<string, string>;
   /** Name whose DNS records list the servers; `addresses` then stands for them until they are known. */
   readonly srv?: string;
 }
 
+/** Maximum number of members that a uri names. */
+const maxHosts = 50;
+
 /** The address of a database in its parts; undefined for what is not one. Pure. */
 export function parseDbUri(protocol: DbProtocol, uri: string): ParsedDbUri | undefined {
   const match = /^(?:([a-z+]+):\/\/)?([^/?#@\s]+)(?:\/)?(?:\?([^#\s]*))?$/.exec(uri);
   const [, scheme, hosts = "", query = ""] = match ?? [];
   if (match === null || (scheme !== undefined && !schemes[protocol].includes(`${scheme}:`))) return undefined;
+  const options = new Map(new URLSearchParams(query));
   const names = hosts.split(",");
-  if (names.length > (protocol === "mongodb" ? 50 : 1)) return undefined;
+  const hasMembers = protocol === "mongodb" || (protocol === "redis" && options.get("mode") === "cluster");
+  if (names.length > (hasMembers ? maxHosts : 1)) return undefined;
   const [first, ...others] = names.map((name) => parseAddress(name, defaultPorts[protocol]));
   if (first === undefined || others.includes(undefined)) return undefined;
-  const parsed = { addresses: [first, ...others.filter((one) => one !== undefined)], options: new Map(new URLSearchParams(query)) } as const;
+  const parsed = { addresses: [first, ...others.filter((one) => one !== undefined)], options } as const;
   if (scheme !== "mongodb+srv") return parsed;
   return srvName.test(hosts) ? { ...parsed, srv: hosts } : undefined;
 }

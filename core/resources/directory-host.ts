@@ -19,6 +19,8 @@ export const directHostSchema = z.object({
   addresses: addresses.min(1),
   /** Addresses that it may share with other hosts. */
   shared: addresses,
+  /** Of services with a port of their own, by kind; the others are reached at `addresses`. Omitted by an older auth service. */
+  services: z.record(z.string().min(1).max(32), addresses.min(1)).optional(),
 });
 export type DirectHost = z.infer<typeof directHostSchema>;
 

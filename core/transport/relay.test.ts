@@ -1,8 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import type { Duplex } from "node:stream";
-import { duplexPair } from "node:stream";
+import { Duplex, duplexPair } from "node:stream";
 import { afterEach, describe, expect, test } from "vitest";
 import { relay } from "./relay.ts";
 
@@ -87,6 +86,31 @@ describe("relay", () => {
     right.far.resume();
     await once(right.far, "end");
     expect(right.near.destroyed).toBe(true);
+  });
+
+  test("a peer that ends, and then closes without reading, is still delivered in full to a slow reader", async () => {
+    const right = duplexPair();
+    const taken: Buffer[] = [];
+    const reads = Promise.withResolvers<void>();
+    const write = (chunk: Buffer, _encoding: string, written: () => void): void => {
+      taken.push(chunk);
+      void reads.promise.then(written);
+    };
+    const slow = new Duplex({ read: () => {}, write });
+    const done = relay(slow, right[0]);
+    slow.push("a request that nobody reads");
+    right[1].end(Buffer.alloc(10_000, 1));
+    await once(right[0], "end");
+    right[0].destroy();
+    await once(right[0], "close");
+    // What it still sends is for nobody.
+    slow.push("more of it");
+    slow.push(null);
+    for (let turns = 0; turns < 10; turns += 1) await new Promise(setImmediate);
+    expect(slow.destroyed).toBe(false);
+    reads.resolve();
+    await done;
+    expect([Buffer.concat(taken).length, slow.writableFinished, slow.destroyed]).toEqual([10_000, true, true]);
   });
 
   test("an error of one stream destroys both, and relay does not throw", async () => {

@@ -3,7 +3,8 @@ import type { Duplex } from "node:stream";
 
 /**
  * Copies bytes both ways between two streams until both directions have ended, and then destroys both.
- * The end of one direction is passed on alone (half-close); an error, a peer that vanishes or the signal ends everything.
+ * The end of one direction is passed on alone (half-close); an error, a peer that vanishes or the signal ends everything. Of a peer that closes after
+ * its own end, everything is delivered first.
  * Never throws: a broken connection is an ordinary end here, reported by `errored` of the streams. On each stream one listener
  * stays, which keeps late errors from ending the process.
  */
@@ -35,6 +36,7 @@ export function relay(a: Duplex, b: Duplex, options: { readonly signal?: AbortSi
 }
 
 function ignoreError(): void {}
+function ignoreData(): void {}
 
 /** A stream that closes both halves at the end of one unless it is asked not to: a channel of an SSH server. */
 type Closing = Duplex & { readonly keepHalfOpen?: () => void };
@@ -60,7 +62,14 @@ function copy(from: Duplex, to: Duplex, { ended, broken }: { ended: () => void; 
     if (!from.readableEnded) broken();
   };
   const onToClose = (): void => {
-    if (!to.writableFinished) broken();
+    if (to.writableFinished) return;
+    // A server that has answered may close without reading on: its answer is still on its way to `from`, the other direction.
+    if (!to.readableEnded || to.errored !== null) {
+      broken();
+      return;
+    }
+    from.off("data", onData).on("data", ignoreData).resume();
+    ended();
   };
   from.on("data", onData).on("end", onEnd).on("error", broken).on("close", onFromClose);
   to.on("drain", onDrain).on("finish", ended).on("error", broken).on("close", onToClose);
@@ -68,7 +77,7 @@ function copy(from: Duplex, to: Duplex, { ended, broken }: { ended: () => void; 
   else if (from.readableEnded) onEnd();
   else if (!to.writableNeedDrain) from.resume();
   return () => {
-    from.off("data", onData).off("end", onEnd).off("error", broken).off("close", onFromClose);
+    from.off("data", onData).off("data", ignoreData).off("end", onEnd).off("error", broken).off("close", onFromClose);
     to.off("drain", onDrain).off("finish", ended).off("error", broken).off("close", onToClose);
   };
 }

@@ -17,6 +17,11 @@ const requests: fc.Arbitrary<StreamRequest> = fc.oneof(
   fc.record({ kind: fc.constant("ssh" as const), parameters: fc.record({ login: text }), ...common }),
   fc.record({ kind: fc.constant("join" as const), parameters: fc.record({ mode: text }), ...common }),
   fc.record({ kind: fc.constant("app" as const), parameters: fc.constant({}), ...common }),
+  fc.record({
+    kind: fc.constant("db" as const),
+    parameters: fc.record({ user: text, name: text, host: text, at: text, member: text }, { requiredKeys: ["user", "name", "host", "at"] }),
+    ...common,
+  }),
 );
 const example: StreamRequest = {
   kind: "ssh",
@@ -64,6 +69,24 @@ describe("StreamRequest", () => {
     ["version 2 of a kind that has version 1", () => version2(1, [["login", "root"]]), "unsupported"],
     ["version 1 of a kind that has version 2", () => Buffer.concat([u8(1), u8(3), ...Array(5).fill(string(""))]), "unsupported"],
     ["an unknown parameter", () => version2(3, [["login", "root"]]), "unsupported"],
+    [
+      "a parameter that is missing beside an optional one",
+      () =>
+        version2(
+          4,
+          ["user", "name", "host", "member"].map((name) => [name, ""]),
+        ),
+      "invalid",
+    ],
+    [
+      "a parameter twice",
+      () =>
+        version2(
+          4,
+          ["user", "name", "host", "at", "at"].map((name) => [name, ""]),
+        ),
+      "invalid",
+    ],
     ["an unknown kind", () => Buffer.concat([u8(1), u8(9), encodeStreamRequest(example).subarray(6)]), "unsupported"],
     ["a byte too many", () => Buffer.concat([encodeStreamRequest(example).subarray(4), u8(0)]), "invalid"],
     ["a byte too few", () => encodeStreamRequest(example).subarray(4, -1), "invalid"],

@@ -70,9 +70,11 @@ export function decodeStreamRequest(body: Buffer): StreamRequest {
   return request as StreamRequest;
 }
 
-/** All of the kind's parameters, each once, and no other: an unknown parameter must not be ignored in a decision. */
+/** All of the kind's parameters, each once, and no other than the optional ones: an unknown parameter must not be ignored in a decision. */
 function readParameters(kind: StreamKind, reader: Reader): Readonly<Record<string, string>> {
-  const known: readonly string[] = streamKinds[kind].parameters;
+  const { parameters: required, optional = [] }: { readonly parameters: readonly string[]; readonly optional?: readonly string[] } =
+    streamKinds[kind];
+  const known = [...required, ...optional];
   const pairs = Array.from({ length: reader.u8() }, () => [reader.text(), reader.text()] as const);
   const strange = pairs.find(([name]) => !known.includes(name));
   if (strange !== undefined) {
@@ -80,8 +82,8 @@ function readParameters(kind: StreamKind, reader: Reader): Readonly<Record<strin
     throw new PlatformError("unsupported", `parameter ${JSON.stringify(strange[0].slice(0, 64))} of an ${kind} stream is unknown here`, { hint });
   }
   const parameters = Object.fromEntries(pairs);
-  if (pairs.length !== known.length || known.some((name) => !Object.hasOwn(parameters, name))) {
-    throw new PlatformError("invalid", `an ${kind} stream request needs each of these parameters once: ${known.join(", ") || "none"}`);
+  if (pairs.length !== Object.keys(parameters).length || required.some((name) => !Object.hasOwn(parameters, name))) {
+    throw new PlatformError("invalid", `an ${kind} stream request needs each of these parameters once: ${required.join(", ") || "none"}`);
   }
   return parameters;
 }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { BuildArch } from "../build/build-target.ts";
+import { checkMachine } from "./check-machine.ts";
 import { type ImagePrograms, layOutBase, layOutPrograms } from "./image-files.ts";
 import { makeLayer } from "./make-layer.ts";
 import { type Descriptor, imageTypes, json, type OciLayout } from "./oci-layout.ts";
@@ -26,13 +27,14 @@ const user = "9807:9807";
 
 /**
  * Makes the image of one architecture: a layer with Debian's libraries, which many versions share, and one with the programs. Equal input makes
- * equal bytes. The descriptor of its manifest.
+ * equal bytes. The descriptor of its manifest. Throws if a file is for another architecture.
  */
 export async function makeImage(layout: OciLayout, input: ImageInput): Promise<Descriptor> {
   const { arch, work, epoch, packaging, fast = false } = input;
   const [below, above] = [join(work, `${arch}-base`), join(work, `${arch}-programs`)];
   await layOutBase(below, { debs: input.debs, packaging });
   await layOutPrograms(above, { ...input.programs, copyright: join(packaging, "deb/copyright") });
+  for (const folder of [below, above]) await checkMachine(folder, arch);
   const scratch = join(work, `${arch}.layer`);
   const layers = [await makeLayer(layout, { root: below, scratch, epoch: 0, fast }), await makeLayer(layout, { root: above, scratch, epoch, fast })];
   const platform = { os: "linux", architecture: architecture[arch] };

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type AuthorityKeys, decodeAuthorityKeys, makeAuthorityKeys } from "../../control/auth/authority/authority-keys.ts";
 import { issueHost, issueUser } from "../../control/auth/authority/issue-certificates.ts";
 import type { HostCredentials } from "../../core/api/host-credentials.ts";
-import type { UserIdentity } from "../../core/identity/identity.ts";
+import type { HostIdentity, UserIdentity } from "../../core/identity/identity.ts";
 import { toOpensshPrivate } from "../../core/ssh/keys.ts";
 import { generateKeys, type NewKeys, publicKeys, type UserKeys } from "./user-keys.ts";
 
@@ -14,7 +14,8 @@ export interface InsideAuthorities {
   readonly userCaSsh: string;
   readonly hostCaSsh: string;
   user(name: string, facts?: Partial<Omit<UserIdentity, "kind" | "name">>, keys?: NewKeys): Promise<UserKeys>;
-  host(name: string): Promise<HostCredentials>;
+  /** Default: a node, for an hour. */
+  host(name: string, facts?: Partial<Pick<HostIdentity, "role" | "validBefore">>): Promise<HostCredentials>;
 }
 
 export async function insideAuthorities(cluster = "inside"): Promise<InsideAuthorities> {
@@ -34,14 +35,14 @@ export async function insideAuthorities(cluster = "inside"): Promise<InsideAutho
       const identity = { kind: "user", name, roles: ["access"], traits: {}, principals: {}, cluster, validBefore: inAnHour(), ...facts } as const;
       return { ...keys, ...(await issueUser(users, identity, { ...publicKeys(keys), now: new Date() })) };
     },
-    host: async (name) => {
+    host: async (name, { role = "node", validBefore = inAnHour() } = {}) => {
       const keys = generateKeys();
       const hostId = randomUUID();
-      const identity = { kind: "host", id: hostId, role: "node", cluster, names: [name], validBefore: inAnHour() } as const;
+      const identity = { kind: "host", id: hostId, role, cluster, names: [name], validBefore } as const;
       const issued = await issueHost(hosts, identity, { ...publicKeys(keys), now: new Date() });
       const trust = { hostCaPem: [hostCaPem], userCaPem: [userCaPem], hostCaSsh: [hostCaSsh], userCaSsh: [userCaSsh] };
       const own = { sshPrivateKey: toOpensshPrivate(keys.sshPrivateKey), tlsPrivateKey: keys.tlsPrivateKey };
-      return { hostId, role: "node", cluster, ...own, ...issued, ...trust };
+      return { hostId, role, cluster, ...own, ...issued, ...trust };
     },
   };
 }

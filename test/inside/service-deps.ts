@@ -43,7 +43,7 @@ export function serviceDeps(options: InsideService): { readonly deps: ServiceDep
   const deps: ServiceDeps = {
     credentials: () => credentials,
     access: { at: answer, fresh: answer, refresh: async () => access, ageMs: options.ageMs ?? (() => 0), announce: () => {}, follow },
-    audit: { record: options.record ?? (async (facts) => void events.push(facts)) },
+    audit: { record: options.record ?? (async (facts) => void events.push(facts)), hasRoom: async () => true },
     recordings: { begin: () => unused("recordings"), keep: () => false, sendNow: () => unused("recordings") },
     live: new LiveSessions(),
     node,

@@ -46,7 +46,7 @@ export interface WebTerminal {
   readonly closed: Promise<Record<string, unknown> | undefined>;
   send(message: object): void;
   type(text: string | Buffer): void;
-  /** Reports output as shown, as a page does; after `false` it no longer does. */
+  /** Reports output as shown, as a page does; after `false` it no longer does, until `true` makes up for it. */
   shows(isOn: boolean): void;
 }
 
@@ -56,12 +56,18 @@ export async function openWebTerminal(cluster: TestCluster, browser: Pick<WebBro
   if (typeof socket === "number") throw new Error(`the upgrade was refused with ${socket}`);
   let output: Buffer = Buffer.alloc(0);
   const notices: Record<string, unknown>[] = [];
-  let [received, showing] = [0, true];
+  let [received, unshown, showing] = [0, 0, true];
+  const report = (): void => {
+    if (!showing || unshown === 0) return;
+    socket.send(JSON.stringify({ type: "read", bytes: unshown }));
+    unshown = 0;
+  };
   socket.on("message", (data: Buffer, isBinary) => {
     if (!isBinary) return void notices.push(JSON.parse(data.toString()) as Record<string, unknown>);
     output = Buffer.concat([output, data]).subarray(-65_536);
     received += data.length;
-    if (showing) socket.send(JSON.stringify({ type: "read", bytes: data.length }));
+    unshown += data.length;
+    report();
   });
   const closed = once(socket, "close").then(() => notices.at(-1));
   socket.send(JSON.stringify({ token: browser.token }));
@@ -76,6 +82,7 @@ export async function openWebTerminal(cluster: TestCluster, browser: Pick<WebBro
     type: (text) => socket.send(Buffer.from(text as string)),
     shows: (isOn) => {
       showing = isOn;
+      report();
     },
   };
 }

@@ -6,7 +6,7 @@ import { WebUpstream } from "../../agent/app/testing/web-upstream.ts";
 import { type AppBrowser, openAppBrowser } from "../world/app-browser.ts";
 import { ask } from "../world/app-client.ts";
 import { audited } from "../world/audited.ts";
-import { type Chromium, openChromium } from "../world/chromium.ts";
+import { type Chromium, openChromium } from "../world/chromium/chromium.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
 import { hasProgram } from "../world/has-program.ts";

@@ -9,7 +9,7 @@ import type { AuthClient } from "../../core/api/auth-client.ts";
 import type { TestAgent } from "../inside/connect-agent.ts";
 import { enrolUser, type TestUser } from "../inside/enrol-user.ts";
 import { markup, offerMarkup } from "../inside/offer-markup.ts";
-import { type Chromium, openChromium } from "../world/chromium.ts";
+import { type Chromium, openChromium } from "../world/chromium/chromium.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { codeAt } from "../world/one-time-code.ts";
 import { until } from "../world/until.ts";

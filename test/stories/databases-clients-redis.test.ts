@@ -4,8 +4,8 @@ import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { resolve } from "node:path";
-import { Redis } from "ioredis";
-import { createClient } from "redis";
+import { Cluster, Redis } from "ioredis";
+import { createClient, createCluster } from "redis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditEvents, audited } from "../world/audited.ts";
 import type { Agent } from "../world/cluster-agent.ts";
@@ -17,7 +17,7 @@ import { streamGrowth, watchMemory } from "../world/peak-memory.ts";
 import { output, run, start } from "../world/program.ts";
 import { rounds } from "../world/rounds.ts";
 import { sidPrograms } from "../world/sid-programs.ts";
-import { startValkey, startValkeyCluster } from "../world/sid-servers.ts";
+import { startValkey, startValkeyCluster, type ValkeyCluster } from "../world/sid-servers.ts";
 import { databaseTunnel } from "../world/tsh-tunnel.ts";
 
 const script = resolve(import.meta.dirname, "../world/database-clients/redis_client.py");
@@ -37,7 +37,7 @@ describe("clients of Redis and Valkey", () => {
   let world: DatabaseWorld;
   let ofRedis: DatabaseServer | NotHere;
   let ofValkey: DatabaseServer | NotHere;
-  let members: readonly DatabaseServer[] | NotHere;
+  let ofCluster: ValkeyCluster | NotHere;
   let agent: Agent;
   let alice: User;
 
@@ -45,18 +45,21 @@ describe("clients of Redis and Valkey", () => {
     world = await DatabaseWorld.open();
     const signed = await world.sign("redis");
     const accounts = (login: string) => [`user reader on ${login} ~* &* +@all`, `user limited on ${login} ~* &* +@all -monitor`];
-    [ofRedis, ofValkey, members] = await Promise.all([
+    [ofRedis, ofValkey, ofCluster] = await Promise.all([
       hasRedis
         ? startRedis({ signed, folder: world.folder("redis") }, accounts(">hunter2"))
         : new NotHere("Redis needs root and Debian's redis-server"),
       ifPossible(() => startValkey({ signed, folder: world.folder("valkey") }, accounts("resetpass"))),
       ifPossible(() => startValkeyCluster({ signed, folder: world.folder("cluster") }, accounts("resetpass"))),
     ]);
-    const offered: { name: string; protocol: "redis"; at: number }[] = [];
+    const offered: { name: string; protocol: "redis"; at: number | string }[] = [];
     for (const [name, server] of [["redis", ofRedis] as const, ["valkey", ofValkey] as const])
       if (!(server instanceof NotHere)) offered.push({ name, protocol: "redis", at: world.use(server).port });
-    if (!(members instanceof NotHere))
-      for (const [index, member] of members.entries()) offered.push({ name: `member-${index}`, protocol: "redis", at: world.use(member).port });
+    if (!(ofCluster instanceof NotHere)) {
+      for (const [index, member] of ofCluster.members.entries())
+        offered.push({ name: `member-${index}`, protocol: "redis", at: world.use(member).port });
+      offered.push({ name: "cluster", protocol: "redis", at: `rediss://127.0.0.1:${ofCluster.members[0]?.port}?mode=cluster` });
+    }
     agent = await world.offer(offered);
     alice = await world.user("alice", { db_users: ["reader", "limited"], db_names: ["0"] });
   });
@@ -243,8 +246,8 @@ describe("clients of Redis and Valkey", () => {
   });
 
   test("a cluster of Valkey: each member is a database, and a key of another one is answered by where it is", async ({ skip }) => {
-    if (members instanceof NotHere) return skip(members.message);
-    const [first, , last] = members;
+    if (ofCluster instanceof NotHere) return skip(ofCluster.message);
+    const [first, , last] = ofCluster.members;
     await using low = await databaseTunnel(alice, "member-0", ["--db-user=reader"]);
     await using high = await databaseTunnel(alice, "member-2", ["--db-user=reader"]);
     const login = (port: number): Login => ({ port, password: undefined });
@@ -257,5 +260,46 @@ describe("clients of Redis and Valkey", () => {
     const slots = await run("redis-cli", [...loginArgs(login(low.port)), "CLUSTER", "SLOTS"]);
     expect(slots.stdout).toMatch(/members of a cluster cannot be reached/);
     expect(slots.stdout).not.toContain(String(first?.port));
+  });
+
+  describe("a cluster of Valkey as one database", () => {
+    // The slots of these keys are 15495, 3300 and 7365, one of each member.
+    const keys = ["a", "b", "c"] as const;
+    const real = (): readonly string[] => (ofCluster instanceof NotHere ? [] : ofCluster.members.map(({ port }) => String(port)));
+
+    test("redis-cli -c, ioredis and node-redis reach every member by local ports, and follow a slot to another member", async ({ skip }) => {
+      if (ofCluster instanceof NotHere) return skip(ofCluster.message);
+      await using local = await databaseTunnel(alice, "cluster", ["--db-user=reader"]);
+      expect(local.said()).toMatch(/redis-cli -c/);
+      const login = { port: local.port, password: undefined };
+      for (const key of keys) expect(await cli("redis-cli", login, "-c", "SET", key, `of ${key}`)).toMatch(/OK$/);
+      for (const version of ["-2", "-3"]) {
+        for (const map of ["SLOTS", "SHARDS", "NODES"]) {
+          const shown = await cli("redis-cli", login, version, "CLUSTER", map);
+          for (const port of real()) expect(shown).not.toMatch(new RegExp(`\\b${port}\\b`));
+          expect(shown).toMatch(/127\.0\.0\.1/);
+        }
+      }
+      const byIoredis = new Cluster([{ host: "127.0.0.1", port: local.port }], { slotsRefreshTimeout: 20_000 });
+      expect(await Promise.all(keys.map((key) => byIoredis.get(key)))).toEqual(["of a", "of b", "of c"]);
+      const byNodeRedis = createCluster({ RESP: 3, rootNodes: [{ url: `redis://127.0.0.1:${local.port}` }] });
+      byNodeRedis.on("error", () => {});
+      await byNodeRedis.connect();
+      expect(await Promise.all(keys.map((key) => byNodeRedis.get(key)))).toEqual(["of a", "of b", "of c"]);
+      await ofCluster.moveSlot({ slot: 7365, key: "c", from: 1, to: 2 });
+      expect(await cli("redis-cli", login, "-c", "GET", "c")).toMatch(/of c$/);
+      expect([await byIoredis.get("c"), await byNodeRedis.get("c")]).toEqual(["of c", "of c"]);
+      byIoredis.disconnect();
+      byNodeRedis.destroy();
+      const starts = await auditEvents(world.cluster, "db.session.start");
+      const named = new Set(starts.filter((event) => event.db_service === "cluster").map((event) => event.db_member));
+      expect(named).toEqual(new Set([undefined, ...real().map((port) => `127.0.0.1:${port}`)]));
+    });
+
+    test("tsh db connect runs redis-cli in cluster mode", async ({ skip }) => {
+      if (ofCluster instanceof NotHere) return skip(ofCluster.message);
+      const found = await alice.tsh(["db", "connect", "--db-user=reader", "cluster", "SET", "a", "connected"]);
+      expect(found.stdout).toMatch(/OK/);
+    });
   });
 });

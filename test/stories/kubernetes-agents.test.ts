@@ -1,13 +1,19 @@
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePorts } from "../world/free-port.ts";
 import { describeKube } from "../world/kubernetes/describe-kube.ts";
+import { clientNodeInformer, pythonInformer } from "../world/kubernetes/informer-scripts.ts";
 import { beginKube } from "../world/kubernetes/kube-client.ts";
-import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
-import { kubectl } from "../world/kubernetes/kubectl.ts";
+import { adminEntrance, allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
+import { clientNode, kubectl } from "../world/kubernetes/kubectl.ts";
 import { startShellPod } from "../world/kubernetes/shell-pod.ts";
+import { watchMaps } from "../world/kubernetes/watch-maps.ts";
+import { ifPossible, NotHere } from "../world/not-here.ts";
 import { rounds } from "../world/rounds.ts";
 import { type Service, startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
@@ -18,17 +24,34 @@ const endMs = 5_000;
 /** Validity of certificates of the user whose certificate expires while he works, s. */
 const shortSeconds = 30;
 
+const library = await ifPossible(clientNode);
+/** Debian's python3-kubernetes is for its own Python. */
+const noPython = existsSync("/usr/lib/python3/dist-packages/kubernetes") ? undefined : "no python3-kubernetes";
+/** Libraries whose informers are tried, with the reason why one is not. */
+const informers = [
+  ["@kubernetes/client-node", library instanceof NotHere ? library.message : undefined],
+  ["python3-kubernetes", noPython],
+] as const;
+
+/** Time for which a watch and an exec idle, longer than their certificate is valid, ms; events after it, and how much later than directly they may come, ms. */
+const idle = { ms: rounds(65 * 60_000, shortSeconds * 1000), events: rounds(100, 20), laterMs: rounds(50, 100) } as const;
+
 /** An exec, a watch and a port-forward of one user. */
 interface Running extends AsyncDisposable {
   readonly exec: Service;
   readonly all: readonly Service[];
 }
 
+function difference(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? undefined : one - other;
+}
+
 await describeKube("the end of access, and several agents of one cluster", (world) => {
   let platform: KubePlatform;
   let namespace: string;
   let user: KubeUser;
-  let short: { readonly running: Running; readonly expires: number };
+  let idling: Awaited<ReturnType<typeof beginIdling>>;
+  let short: Awaited<ReturnType<typeof beginShort>>;
 
   beforeAll(async () => {
     [platform, namespace] = await Promise.all([KubePlatform.open(world), world.namespace("real")]);
@@ -40,14 +63,30 @@ await describeKube("the end of access, and several agents of one cluster", (worl
       }),
     ]);
     await until("both agents offer it", async () => (await hosts()).length === 2);
-    const eve = await platform.user("eve", access, { options: { max_session_ttl: `${shortSeconds}s`, disconnect_expired_cert: true } });
-    const { cert } = await eve.entrance();
-    short = { running: await begin(eve), expires: new X509Certificate(cert).validToDate.getTime() };
+    [short, idling] = await Promise.all([beginShort(), beginIdling()]);
   });
   afterAll(async () => {
     await short?.running[Symbol.asyncDispose]();
+    await idling?.exec.kill();
     await platform?.[Symbol.asyncDispose]();
   });
+
+  const ofShort = { max_session_ttl: `${shortSeconds}s` };
+
+  async function beginShort() {
+    const eve = await platform.user("eve", access, { options: { ...ofShort, disconnect_expired_cert: true } });
+    const { cert } = await eve.entrance();
+    return { running: await begin(eve), expires: new X509Certificate(cert).validToDate.getTime() };
+  }
+
+  async function beginIdling() {
+    const ivy = await platform.user("ivy", access, { options: ofShort });
+    const args = ["-n", namespace, "exec", "-i", "shell", "--", "sh", "-c", "echo begun; cat"];
+    const exec = startService(await kubectl("1.36"), args, { env: ivy.env });
+    const [through, directly] = [await watchMaps(await ivy.entrance(), namespace), await watchMaps(await adminEntrance(world), namespace)];
+    await until("cat runs", () => exec.printed().includes("begun"));
+    return { began: performance.now(), exec, through, directly };
+  }
 
   const hosts = async (): Promise<readonly string[]> => {
     const [only] = JSON.parse((await user.user.tsh(["kube", "ls", "--format=json"])).stdout) as { hosts?: string[] }[];
@@ -105,6 +144,21 @@ await describeKube("the end of access, and several agents of one cluster", (worl
     expect(short.running.exec.printed()).toMatch(/certificate of eve expired/);
   });
 
+  test("a watch and an exec that idle for longer than their certificate is valid go on", { timeout: idle.ms + 180_000 }, async () => {
+    const { began, exec, through, directly } = idling;
+    await until("the time has passed", () => performance.now() > began + idle.ms, idle.ms + 1_000);
+    const later: number[] = [];
+    for (let at = 0; at < idle.events; at += 1) {
+      const name = `late-${at}`;
+      await world.api.must("POST", `/api/v1/namespaces/${namespace}/configmaps`, { metadata: { name } });
+      later.push(await until("both have the event", () => difference(through.seen.get(name), directly.seen.get(name)), 10_000));
+    }
+    // Of a hundred, the one that is later than 99; on a busy machine, the one in the middle.
+    expect(later.toSorted((a, b) => a - b)[rounds(idle.events - 2, idle.events / 2)]).toBeLessThan(idle.laterMs);
+    exec.type("still here\n");
+    await until("the program answers", () => exec.printed().includes("still here"), 10_000);
+  });
+
   test("an agent that is killed: the next request is answered by the other one", async () => {
     const entrance = await user.entrance();
     const watches = await Promise.all(
@@ -129,4 +183,56 @@ await describeKube("the end of access, and several agents of one cluster", (worl
     }
     expect(watches.filter(({ closed }) => !closed)).toEqual([]);
   });
+
+  test.for(informers)("an informer of $0 whose agent is killed loses no event, and gets none twice", async ([name, missing], { skip }) => {
+    if (missing !== undefined) return skip(missing);
+    const own = await world.namespace("fake");
+    const add = async (one: string): Promise<void> =>
+      void (await world.api.must("POST", `/api/v1/namespaces/${own}/configmaps`, { metadata: { name: one, labels: { app: "informer" } } }));
+    await add("before");
+    const count = 4;
+    await using watching = await (name === "python3-kubernetes" ? startPython(own, count) : startNode(own, count));
+    await until("it has listed", () => watching.printed().includes("listed before"));
+    // Its agent is one of the two.
+    for (let at = 0; at < count; at += 2) {
+      await add(`event-${at}`);
+      await until("it has the event", () => watching.printed().includes(`ADDED event-${at}\n`));
+      const agent = platform.agents[(at / 2) % 2] ?? expect.fail("no agent");
+      await agent.service.kill();
+      await add(`event-${at + 1}`);
+      await until("it has that of the meantime", () => watching.printed().includes(`ADDED event-${at + 1}\n`));
+      agent.start();
+      await until("both offer it again", async () => (await hosts()).length === 2);
+    }
+    await until("it ends", () => watching.exited);
+    const lines = watching.printed().trim().split("\n");
+    expect(lines.filter((line) => line !== "again")).toEqual(["listed before", ...Array.from({ length: count }, (_, at) => `ADDED event-${at}`)]);
+    expect(lines).toContain("again");
+  });
+
+  async function startNode(namespace: string, count: number): Promise<Service> {
+    const file = join(user.user.home, "informer.mjs");
+    await writeFile(file, clientNodeInformer);
+    return startService(process.execPath, [file, String(library), namespace, String(count)], { env: user.env });
+  }
+
+  /** Through a local port: it does not know `tls-server-name`. */
+  async function startPython(namespace: string, count: number): Promise<Service> {
+    const [file, kubeconfig] = [join(user.user.home, "informer.py"), join(user.user.home, "local")];
+    await writeFile(file, pythonInformer);
+    const proxy = startService(user.user.executable, ["proxy", "kube", platform.kube, `--kubeconfig=${kubeconfig}`], { env: user.env });
+    await until("the port is there", () => proxy.printed().includes("export KUBECONFIG"));
+    const env = { ...user.env, KUBECONFIG: kubeconfig, PATH: "/usr/bin:/bin" };
+    const python = startService("/usr/bin/python3", [file, namespace, String(count)], { env });
+    return {
+      ...python,
+      get exited() {
+        return python.exited;
+      },
+      [Symbol.asyncDispose]: async () => {
+        await python.stop();
+        await proxy.stop();
+      },
+    };
+  }
 });

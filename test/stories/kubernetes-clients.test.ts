@@ -7,9 +7,10 @@ import { KubernetesApi } from "../../core/kubernetes/kubernetes-api.ts";
 import { createQueue } from "../../core/limits/queue.ts";
 import { tokenSchema } from "../../core/resources/token.ts";
 import { busyboxImage } from "../world/kubernetes/busybox-image.ts";
+import { clientNodeCalls } from "../world/kubernetes/client-node-script.ts";
 import { describeKube } from "../world/kubernetes/describe-kube.ts";
 import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
-import { helm } from "../world/kubernetes/kubectl.ts";
+import { clientNode, helm } from "../world/kubernetes/kubectl.ts";
 import { startShellPod } from "../world/kubernetes/shell-pod.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
 import { type Finished, run } from "../world/program.ts";
@@ -18,6 +19,8 @@ import { until } from "../world/until.ts";
 
 const helmPath = await ifPossible(helm);
 const noHelm = helmPath instanceof NotHere ? ` (skipped: ${helmPath.message})` : "";
+const library = await ifPossible(clientNode);
+const noLibrary = library instanceof NotHere ? ` (skipped: ${library.message})` : "";
 /** Debian's python3-kubernetes is for its own Python, and does not know `tls-server-name`: it needs a local port. */
 const python = "/usr/bin/python3";
 const noPython = existsSync("/usr/lib/python3/dist-packages/kubernetes") ? "" : " (skipped: no python3-kubernetes)";
@@ -107,6 +110,21 @@ await describeKube("other clients of Kubernetes", (world) => {
     await until("the port is there", () => proxy.printed().includes("export KUBECONFIG"));
     const done = await run(python, [file, namespace], { env: { ...user.env, KUBECONFIG: kubeconfig, PATH: "/usr/bin:/bin" } });
     expect(done.stdout.trim().split("\n"), done.stderr).toEqual(["['shell']", "['err', 'out']", "watched"]);
+  });
+
+  test.skipIf(noLibrary !== "")(`@kubernetes/client-node with tsh's kubeconfig: get, list, watch, exec and port-forward${noLibrary}`, async () => {
+    const namespace = await world.namespace("real");
+    await startShellPod(world, namespace, "shell");
+    const file = join(user.user.home, "client.mjs");
+    await writeFile(file, clientNodeCalls);
+    const done = await run(process.execPath, [file, String(library), namespace], { env: user.env });
+    expect(done.stdout.trim().split("\n"), done.stderr).toEqual([
+      "list shell",
+      "get Running",
+      "watch ADDED node-a ADDED node-b",
+      "exec out err 3",
+      "forward hello",
+    ]);
   });
 
   test("the API server's review of a pod's token, for the join method kubernetes: the pod's, while it exists, for this audience", async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { busyboxImage } from "../world/kubernetes/busybox-image.ts";
+import { busyboxPodSpec } from "../world/kubernetes/busybox-pod.ts";
 import { describeKube } from "../world/kubernetes/describe-kube.ts";
 import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
 import { kubectlVersions } from "../world/kubernetes/kubectl.ts";
@@ -19,7 +19,7 @@ const manifest = JSON.stringify({
         selector: { matchLabels: { app: "web" } },
         template: {
           metadata: { labels: { app: "web" } },
-          spec: { terminationGracePeriodSeconds: 0, containers: [{ name: "main", image: busyboxImage }] },
+          spec: busyboxPodSpec,
         },
       },
     },

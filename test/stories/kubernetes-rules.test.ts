@@ -4,21 +4,14 @@ import { createInterface } from "node:readline";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eachOf } from "../world/each-of.ts";
-import { busyboxImage } from "../world/kubernetes/busybox-image.ts";
+import { busyboxPod } from "../world/kubernetes/busybox-pod.ts";
 import { describeKube } from "../world/kubernetes/describe-kube.ts";
 import { askKube, beginKube } from "../world/kubernetes/kube-client.ts";
 import { type Entrance, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
 import { kubectl, kubectlVersions } from "../world/kubernetes/kubectl.ts";
-import { putRole } from "../world/put-role.ts";
 import { rounds } from "../world/rounds.ts";
 import { startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
-
-/** A pod, as small as it gets. */
-const pod = (name: string, labels: Readonly<Record<string, string>> = {}): object => ({
-  metadata: { name, labels },
-  spec: { terminationGracePeriodSeconds: 0, containers: [{ name: "main", image: busyboxImage }] },
-});
 
 interface Items {
   readonly metadata: { readonly continue?: string; readonly remainingItemCount?: number };
@@ -42,8 +35,8 @@ await describeKube("what roles allow in a cluster", (world) => {
     pods = `/api/v1/namespaces/${namespace}/pods`;
     // RBAC allows all, so that what is refused is refused by the role.
     await world.grant(group, "cluster-admin");
-    await eachOf(["db-1", "db-2", ...visible, "xweb-1"], (name) => world.api.must("POST", pods, pod(name)));
-    await world.api.must("POST", `/api/v1/namespaces/${other}/pods`, pod("web-9"));
+    await eachOf(["db-1", "db-2", ...visible, "xweb-1"], (name) => world.api.must("POST", pods, busyboxPod(name)));
+    await world.api.must("POST", `/api/v1/namespaces/${other}/pods`, busyboxPod("web-9"));
     web = await platform.user("web", {
       kubernetes_groups: [group],
       kubernetes_resources: [{ kind: "pod", namespace, name: "web-*", verbs: ["get", "list", "watch"] }],
@@ -148,7 +141,7 @@ await describeKube("what roles allow in a cluster", (world) => {
       ["PATCH", `${pods}/web-1`],
       ["POST", pods],
     ] as const) {
-      const body = method === "DELETE" ? "" : JSON.stringify(pod("web-1"));
+      const body = method === "DELETE" ? "" : JSON.stringify(busyboxPod("web-1"));
       const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
       expect((await askKube(entrance, path, { method, body, headers: { "content-type": type } })).status, `${method} ${path}`).toBe(403);
     }
@@ -159,8 +152,8 @@ await describeKube("what roles allow in a cluster", (world) => {
     const sweep = await world.namespace("fake");
     const path = `/api/v1/namespaces/${sweep}/pods`;
     const labels = { app: "sweep" };
-    await eachOf(["db-1", "job-1", "job-2"], (name) => world.api.must("POST", path, pod(name, labels)));
-    await world.api.must("POST", path, pod("job-kept"));
+    await eachOf(["db-1", "job-1", "job-2"], (name) => world.api.must("POST", path, { ...busyboxPod(name), metadata: { name, labels } }));
+    await world.api.must("POST", path, busyboxPod("job-kept"));
     const { kubectl } = await platform.user("sweeper", {
       kubernetes_groups: [group],
       kubernetes_resources: [{ kind: "pod", namespace: sweep, name: "job-*", verbs: ["get", "list", "deletecollection"] }],
@@ -203,101 +196,9 @@ await describeKube("what roles allow in a cluster", (world) => {
   test("kubectl get -w shows new permitted pods", async () => {
     await using watching = startService(await kubectl("1.32"), ["get", "pods", "-n", namespace, "-w", "-o", "name"], { env: web.env });
     await until("the watch shows what is there", () => watching.printed().includes("pod/web-1"));
-    await eachOf(["db-new", "web-new"], (name) => world.api.must("POST", pods, pod(name)));
+    await eachOf(["db-new", "web-new"], (name) => world.api.must("POST", pods, busyboxPod(name)));
     await until("the new pod is shown", () => watching.printed().includes("pod/web-new"));
     expect(watching.printed()).not.toContain("db-");
     await eachOf(["web-new", "db-new"], (name) => world.api.must("DELETE", `${pods}/${name}`));
-  });
-
-  describe("sub-resources", () => {
-    /** A user with one verb for all pods, services, nodes and service accounts. */
-    const kinds = ["pod", "service", "kube_node", "serviceaccount"];
-    async function withVerbs(verbs: readonly string[]): Promise<void> {
-      const rules = kinds.map((kind) => ({ kind, namespace: "*", name: "*", verbs }));
-      await putRole(platform.cluster, "role-of-web", {
-        allow: { kubernetes_labels: { env: "test" }, kubernetes_groups: [group], kubernetes_resources: rules },
-      });
-    }
-    afterAll(async () => {
-      await putRole(platform.cluster, "role-of-web", {
-        allow: {
-          kubernetes_labels: { env: "test" },
-          kubernetes_groups: [group],
-          kubernetes_resources: [{ kind: "pod", namespace, name: "web-*", verbs: ["*"] }],
-        },
-      });
-    });
-
-    const read = ["get", "list", "watch"];
-    const rows: readonly (readonly [method: string, path: string, verb: string])[] = [
-      ["GET", "pods/web-1/proxy/", "proxy"],
-      ["GET", "services/http:any:80/proxy/", "proxy"],
-      ["POST", "pods/web-1/exec?command=id&stdout=1", "exec"],
-      ["GET", "pods/web-1/exec?command=id&stdout=1", "exec"],
-      ["POST", "pods/web-1/attach?stdout=1", "exec"],
-      ["POST", "pods/web-1/portforward", "portforward"],
-      ["POST", "pods/web-1/eviction", "create"],
-      ["POST", "serviceaccounts/default/token", "create"],
-    ];
-    test("reading does not allow any of them; pods/log is reading", async () => {
-      await withVerbs(read);
-      const refused = async (): Promise<boolean> => (await askKube(entrance, `${pods}/web-1/exec?command=id&stdout=1`)).status === 403;
-      await until("the role is in force", refused);
-      for (const [method, path] of rows) {
-        const answer = await askKube(entrance, `/api/v1/namespaces/${namespace}/${path}`, {
-          method,
-          body: method === "POST" ? "{}" : "",
-          headers: { "content-type": "application/json" },
-        });
-        expect(answer.status, `${method} ${path}`).toBe(403);
-        expect(answer.text, `${method} ${path}`).toMatch(/kubernetes_resources/);
-      }
-      for (const path of ["/api/v1/nodes/real/proxy/pods", "/api/v1/nodes/real:10250/proxy/run/x/y/z", "/api/v1/proxy/nodes/real/pods"]) {
-        expect([403, 404], path).toContain((await askKube(entrance, path)).status);
-      }
-      expect((await askKube(entrance, `${pods}/web-1/log`)).text).not.toMatch(/kubernetes_resources/);
-    });
-
-    test("exec by GET and WebSocket is exec", async () => {
-      const headers = {
-        connection: "Upgrade",
-        upgrade: "websocket",
-        "sec-websocket-version": "13",
-        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
-        "sec-websocket-protocol": "v4.channel.k8s.io",
-      };
-      const answer = await askKube(entrance, `${pods}/web-1/exec?command=id&stdout=1`, { headers });
-      expect(answer.status).toBe(403);
-      expect(JSON.parse(answer.text)).toMatchObject({ kind: "Status", code: 403 });
-    });
-  });
-
-  test("a kind that was defined a second ago is denied unless a rule names it", async () => {
-    const plural = `things${process.pid}`;
-    const apiGroup = "story.test";
-    await world.api.must("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
-      ...{ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: `${plural}.${apiGroup}` } },
-      spec: {
-        ...{ group: apiGroup, scope: "Namespaced", names: { plural, singular: plural.replace("things", "thing"), kind: "Thing" } },
-        versions: [
-          { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } } },
-        ],
-      },
-    });
-    const path = `/apis/${apiGroup}/v1/namespaces/${namespace}/${plural}`;
-    try {
-      await until("the API server serves it", async () => (await world.api.ask("GET", path)).status === 200);
-      await world.api.must("POST", path, { apiVersion: `${apiGroup}/v1`, kind: "Thing", metadata: { name: "one" } });
-      expect((await askKube(entrance, path)).status).toBe(403);
-      expect((await askKube(entrance, `${path}/one`)).status).toBe(403);
-      const all = await platform.user("everything", {
-        kubernetes_groups: [group],
-        kubernetes_resources: [{ kind: "*", namespace: "*", name: "*", verbs: ["*"] }],
-      });
-      const answer = await askKube(await all.entrance(), path, { headers: { accept: "application/json" } });
-      expect(names(JSON.parse(answer.text) as Items)).toEqual(["one"]);
-    } finally {
-      await world.api.ask("DELETE", `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${plural}.${apiGroup}`);
-    }
   });
 });

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { httpsGet } from "../../core/transport/dial/https-get.ts";
 import { parseHostPort } from "../../core/transport/host-port.ts";
 import { kubeWorld } from "../world/kubernetes/kube-world.ts";
-import { type ReleaseParts, UpdaterRelease } from "../world/kubernetes/updater-release.ts";
+import { type ReleaseParts, type ReleaseShape, UpdaterRelease } from "../world/kubernetes/updater-release.ts";
 import { openVersionSite, type VersionSite } from "../world/kubernetes/version-site.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
 import { imageKey, OciRegistry } from "../world/oci-registry.ts";
@@ -47,7 +47,13 @@ const probe = async (address: string, path: string) => {
   const { status, body } = await httpsGet(parseHostPort(address, undefined, "probe"), path, { env: {}, plain: true });
   return { status, body: body.toString() };
 };
-const install = async (replicas = 3, policy: "Parallel" | "OrderedReady" = "Parallel") => await UpdaterRelease.install(parts, { replicas, policy });
+/** Service accounts of this file's updaters. */
+const accounts = new Set<string>();
+const install = async (replicas = 3, policy: ReleaseShape["policy"] = "Parallel") => {
+  const release = await UpdaterRelease.install(parts, { replicas, policy });
+  accounts.add(`system:serviceaccount:${release.namespace}:agent-updater`);
+  return release;
+};
 const imageOf = (version: string) =>
   expect.stringMatching(new RegExp(`^${registry.host.replaceAll(".", "\\.")}/p:${version.replaceAll(".", "\\.")}@sha256:[0-9a-f]{64}$`));
 
@@ -155,6 +161,39 @@ describe.skipIf(!isHere)(`the Kubernetes updater${skip}`, () => {
     expect((await release.reaches("upgraded")).image).toEqual(imageOf("1.1.0"));
   });
 
+  test("keeps a Deployment at the wanted version, and rolls it back with all pods ready", async () => {
+    const release = await install(3, "Deployment");
+    await release.share();
+    site.answers.version = "v1.1.0";
+    await using updater = await release.start();
+    // A Deployment's generation counts annotations too, which its controller then has to see; its revision counts templates.
+    const ends = async (reason: string) => {
+      await release.reaches(reason);
+      const { image, annotations } = await until("its controller has seen that", async () => {
+        const seen = await release.see();
+        return seen.isSettled ? seen : undefined;
+      });
+      expect(image).toEqual(imageOf("1.1.0"));
+      return annotations["deployment.kubernetes.io/revision"];
+    };
+    expect(await ends("upgraded")).toBe("2");
+    const stop = new AbortController();
+    let lowest = 3;
+    const watching = (async () => {
+      while (!stop.signal.aborted) lowest = Math.min(lowest, (await release.see()).ready);
+    })();
+    site.answers.version = "v1.3.0-crash.1";
+    await release.annotate({ "debug.platform.dev/trigger-event": "1" });
+    expect(await ends("rolled_back")).toBe("4");
+    stop.abort();
+    await watching;
+    // The new pod is started beside the old ones.
+    expect(lowest).toBe(3);
+    await release.annotate({ "debug.platform.dev/trigger-event": "2" });
+    expect(await ends("known_bad")).toBe("4");
+    expect(updater.lines.map(({ event }) => event)).toContainEqual(expect.stringContaining("Deployment agent was updated from 1.0.0 to 1.1.0"));
+  });
+
   test("heals pods that keep failing by a newer version, outside of the window, and deletes the broken pod that blocks it", async () => {
     const release = await install(1, "OrderedReady");
     await release.share({ window: "closed" });
@@ -257,8 +296,9 @@ describe.skipIf(!isHere)(`the Kubernetes updater${skip}`, () => {
 
   test("uses every right of its Role, and asks for no other", async () => {
     if (world instanceof NotHere) return;
-    const events = await world.auditEvents(({ user }) => user.username.endsWith(":agent-updater"));
-    const used = new Set(events.map(({ verb, objectRef }) => `${objectRef?.resource} ${verb}`));
+    const events = await world.auditEvents(({ user }) => accounts.has(user.username));
+    // A Deployment's release has the same rights, of Deployments.
+    const used = new Set(events.map(({ verb, objectRef }) => `${objectRef?.resource?.replace("deployments", "statefulsets")} ${verb}`));
     const { stdout } = await world.kubectl("1.20", ["get", "role", "agent-updater", "-o", "json", "--namespace", (await install(1)).namespace]);
     const { rules } = JSON.parse(stdout) as { rules: { resources: string[]; verbs: string[] }[] };
     const granted = new Set(rules.flatMap(({ resources, verbs }) => resources.flatMap((resource) => verbs.map((verb) => `${resource} ${verb}`))));

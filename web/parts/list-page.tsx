@@ -23,10 +23,14 @@ export interface ListPageFacts<Row> {
   readonly actions?: ComponentChildren;
   /** Between search and table. */
   readonly filters?: ComponentChildren;
+  /** Shown in place of a list that could not be loaded. */
+  readonly failed?: ComponentChildren;
+  /** Below the list. */
+  readonly foot?: ComponentChildren;
 }
 
 /** A page that is a list: search, count, table. The search stays in the address, so that it can be kept and sent. */
-export function ListPage<Row>({ title, noun, loaded, columns, keyOf, textOf, order, empty, actions, filters }: ListPageFacts<Row>) {
+export function ListPage<Row>({ title, noun, loaded, columns, keyOf, textOf, order, empty, actions, filters, failed, foot }: ListPageFacts<Row>) {
   const search = place.value.query.get("search") ?? "";
   const rows = loaded.value;
   // The text of a row does not change.
@@ -48,6 +52,7 @@ export function ListPage<Row>({ title, noun, loaded, columns, keyOf, textOf, ord
           return <Table caption={title} columns={columns} rows={found} keyOf={keyOf} order={order} />;
         }}
       </Answer>
+      {rows === undefined ? loaded.error !== undefined && failed : foot}
     </Page>
   );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { askedTerminal, endText, linkAddress, titleText } from "./asked-terminal.ts";
+import { askedTerminal, endText, hasCommand, linkAddress, titleText } from "./asked-terminal.ts";
 
 test.for([
   ["node=n1&login=root", { type: "open", node: "n1", login: "root" }],
@@ -7,9 +7,28 @@ test.for([
   ["session=s1&mode=peer&node=n1", { type: "join", session: "s1", mode: "peer" }],
   ["session=s1&mode=owner", { type: "join", session: "s1", mode: "observer" }],
   ["node=n1", undefined],
+  ["cluster=prod&namespace=shop&pod=web-1", { type: "pod", cluster: "prod", namespace: "shop", pod: "web-1", container: "", command: [] }],
+  [
+    "cluster=prod&namespace=shop&pod=web-1&container=app&command=sh+-c+'ls+-l'",
+    { type: "pod", cluster: "prod", namespace: "shop", pod: "web-1", container: "app", command: ["sh", "-c", "ls -l"] },
+  ],
+  ["cluster=prod&pod=web-1", undefined],
   ["", undefined],
 ] as const)("%s asks for %o", ([query, wish]) => {
   expect(askedTerminal(new URLSearchParams(query))).toEqual(wish);
+});
+
+test.for([
+  ["node=n1&login=root&command=id", false],
+  ["session=s1&mode=peer&command=id", false],
+  ["cluster=prod&namespace=shop&pod=web-1&container=app", false],
+  ["cluster=prod&namespace=shop&pod=web-1&command=+%09", false],
+  ["cluster=prod&namespace=shop&pod=web-1&command=id", true],
+  ["cluster=prod&namespace=shop&pod=web-1&command=''", true],
+  ["cluster=prod&namespace=shop&pod=web-1&command='open", true],
+] as const)("that %s runs something by itself is %s", ([query, isSo]) => {
+  const wish = askedTerminal(new URLSearchParams(query));
+  expect(wish !== undefined && hasCommand(wish)).toBe(isSo);
 });
 
 test.for([

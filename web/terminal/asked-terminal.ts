@@ -1,11 +1,27 @@
 import type { TerminalAsk } from "../../core/api/web/terminal.ts";
+import { commandWords } from "../text/command-words.ts";
 
-type Wish<T = TerminalAsk> = T extends TerminalAsk ? Omit<T, "cols" | "rows"> : never;
+/** A terminal, before its size is known. */
+export type Wish<T = TerminalAsk> = T extends TerminalAsk ? Omit<T, "cols" | "rows"> : never;
+
+/** A terminal in which a program of the address's choice runs, not a shell that waits for its user. */
+export type CommandWish = Extract<Wish, { type: "pod" }>;
+
+/** Whether a terminal runs something by itself: an address alone must not begin it. Pure. */
+export function hasCommand(wish: Wish): wish is CommandWish {
+  return wish.type === "pod" && wish.command.length > 0;
+}
 
 /** The terminal that an address asks for; undefined: it names none. Pure. */
 export function askedTerminal(query: URLSearchParams): Wish | undefined {
-  const [node, login, session] = ["node", "login", "session"].map((name) => query.get(name) ?? "");
+  const of = (name: string): string => query.get(name) ?? "";
+  const [node, login, session] = [of("node"), of("login"), of("session")];
+  const [cluster, namespace, pod] = [of("cluster"), of("namespace"), of("pod")];
   if (session) return { type: "join", session, mode: query.get("mode") === "peer" ? "peer" : "observer" };
+  if (cluster && namespace && pod) {
+    const line = of("command");
+    return { type: "pod", cluster, namespace, pod, container: of("container"), command: [...(commandWords(line) ?? [line])] };
+  }
   return node && login ? { type: "open", node, login } : undefined;
 }
 

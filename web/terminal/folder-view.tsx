@@ -1,3 +1,4 @@
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { FileQuery, Folder, FolderEntry } from "../../core/api/web/files.ts";
 import { formText } from "../parts/form-text.ts";
 import { TimeText } from "../parts/time-text.tsx";
@@ -17,10 +18,24 @@ export interface FolderFacts {
 
 /** A folder of a host: where it is, and what is in it. */
 export function FolderView({ folder, isLoading, go, choose }: FolderFacts) {
+  const [written, setWritten] = useState<string>();
+  const isAsked = useRef(true);
+  // A listing that was asked for before takes nothing of what the user is writing.
+  useEffect(() => {
+    if (isAsked.current) setWritten(undefined);
+  }, [folder]);
+  const ask = (place: FilePlace): void => {
+    isAsked.current = true;
+    go(place);
+  };
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     const path = formText(event.currentTarget, "path");
-    go(path === "" ? {} : { path });
+    ask(path === "" ? {} : { path });
+  };
+  const open = (entry: FolderEntry): void => {
+    isAsked.current = true;
+    choose(entry);
   };
   return (
     <section aria-label="Folder" aria-busy={isLoading}>
@@ -30,21 +45,24 @@ export function FolderView({ folder, isLoading, go, choose }: FolderFacts) {
           <input
             type="text"
             name="path"
-            key={folder?.bytes}
-            defaultValue={folder?.path ?? ""}
+            value={written ?? folder?.path ?? ""}
+            onInput={({ currentTarget }) => {
+              isAsked.current = false;
+              setWritten(currentTarget.value);
+            }}
             placeholder="~"
             spellcheck={false}
             autocomplete="off"
           />
         </label>
         <button type="submit">Open</button>
-        <button type="button" disabled={folder?.parent === undefined} onClick={() => go({ bytes: folder?.parent })}>
+        <button type="button" disabled={folder?.parent === undefined} onClick={() => ask({ bytes: folder?.parent })}>
           Up
         </button>
       </form>
       <ul class="folder" aria-label={folder === undefined ? "Files" : `Files in ${folder.path}`}>
         {folder?.entries.map((entry) => (
-          <Entry key={entry.bytes} entry={entry} choose={choose} />
+          <Entry key={entry.bytes} entry={entry} choose={open} />
         ))}
       </ul>
       {folder?.entries.length === 0 && <p class="quiet">The folder is empty.</p>}

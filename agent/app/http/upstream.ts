@@ -69,6 +69,6 @@ export class Upstream {
       this.#http1.offer(opened.socket);
       return undefined;
     }
-    return await openHttp2(opened, scheme === "https" ? "https" : "http");
+    return await openHttp2(opened, { scheme: scheme === "https" ? "https" : "http", peer: "the application" });
   }
 }

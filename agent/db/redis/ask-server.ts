@@ -7,8 +7,8 @@ import { ReplyFilter } from "./reply-filter.ts";
 const maxReply = 64 * 1024;
 const replyMs = 15_000;
 
-/** Sends a command to a server that owes no other reply, and returns the whole reply. Throws `unavailable`, `timeout`. */
-export async function askServer(server: Duplex, command: Buffer, signal: AbortSignal): Promise<Buffer> {
+/** Sends a command to a server that owes no other reply, and returns the whole reply, of at most so many bytes. Throws `unavailable`, `timeout`. */
+export async function askServer(server: Duplex, command: Buffer, signal: AbortSignal, most = maxReply): Promise<Buffer> {
   server.write(command);
   let isWhole = false;
   const filter = new ReplyFilter({
@@ -26,7 +26,7 @@ export async function askServer(server: Duplex, command: Buffer, signal: AbortSi
     }
     seen = bytes.length;
     if (isWhole && filter.atBoundary && filter.heldBytes === 0) return { value: bytes, length: bytes.length };
-    if (seen > maxReply) throw new PlatformError("unavailable", "the server sent more than a reply to the login");
+    if (seen > most) throw new PlatformError("unavailable", `the server sent more than ${most} bytes as one reply`);
     return undefined;
   };
   return await readUntil(server, parse, { timeoutMs: replyMs, signal, what: "reply from the server" });

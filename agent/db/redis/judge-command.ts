@@ -9,6 +9,8 @@ export interface CommandRules {
   readonly isCertified: boolean;
   /** Whether the user may use a logical database; `*`: all of them. Undefined: there is no restriction. */
   readonly mayUse?: ((name: string) => boolean) | undefined;
+  /** Whether the members of a cluster have local ports at the client. */
+  readonly reachesMembers?: boolean;
 }
 
 /** `refuse`: the reason. `replace`: what goes on in its place. "ok": the server need not see it, and the client is answered OK. */
@@ -86,17 +88,20 @@ function otherAccount(name: string, user: string): string {
 
 const clusterMaps = new Set(["slots", "shards", "nodes"]);
 
-function judgeCluster(command: Command): Judgement {
+function judgeCluster(command: Command, { reachesMembers }: CommandRules): Judgement {
   if (command.count < 2) return "pass";
   if (command.words.length < 2) return "more";
   const word = wordAt(command, 1);
   if (word === "syncslots") return { refuse: "CLUSTER SYNCSLOTS is refused: a replica would copy all data" };
-  return clusterMaps.has(word) ? { refuse: noCluster } : "pass";
+  return clusterMaps.has(word) && reachesMembers !== true ? { refuse: noCluster } : "pass";
 }
 
 /** Clients would connect to the members themselves, which they cannot reach. */
 export const noCluster =
-  "the members of a cluster cannot be reached from here: use a client without cluster mode, and offer each member as a database";
+  "the members of a cluster cannot be reached from here: use tsh proxy db or tsh db connect, with mode=cluster in the uri of the database; or a client without cluster mode, with each member as a database of its own";
+/** Where the reply would not be known as such. */
+export const noMapNow =
+  "the members of a cluster are not listed within a transaction, nor after SUBSCRIBE, MONITOR or CLIENT REPLY: use another connection";
 
 /**
  * A rule for arguments that name logical databases. A script can select any of them, and MONITOR shows all: a server whose db_names must hold refuses

@@ -30,6 +30,29 @@ test.for(["SUBSCRIBE a", "psubscribe a", "MONITOR", "SHUTDOWN", "CLIENT REPLY OF
   },
 );
 
+test("the reply that lists a cluster's members is known by its place, and not asked for where it would not be", () => {
+  const answers = new OpenAnswers();
+  for (const line of ["GET k", "cluster SLOTS", "CLUSTER INFO", "CLUSTER nodes", "MULTI"]) answers.sent(commandOf(line));
+  expect(answers.isSure).toBe(false);
+  for (const line of ["CLUSTER SLOTS", "EXEC"]) answers.sent(commandOf(line));
+  expect(answers.isSure).toBe(true);
+  for (const line of ["SUBSCRIBE a b", "CLUSTER SLOTS"]) answers.sent(commandOf(line));
+  expect(answers.isSure).toBe(false);
+  const seen = Array.from({ length: 10 }, () => {
+    const { mapNext } = answers;
+    answers.replied();
+    return mapNext;
+  });
+  expect(seen).toEqual([undefined, "slots", undefined, "nodes", ...Array<undefined>(6).fill(undefined)]);
+});
+
+test("of very many open questions about members not all are taken", () => {
+  const answers = new OpenAnswers();
+  let asked = 0;
+  for (; answers.isSure && asked < 1_000; asked += 1) answers.sent(commandOf("CLUSTER SLOTS"));
+  expect(asked).toBeLessThan(1_000);
+});
+
 describe("for the recording", () => {
   /** Commands are sent; then a reply for each of `replies`, an error where it begins with a minus. */
   function resultsOf(commands: readonly string[], replies: readonly string[]): (StatementResult | undefined)[] {

@@ -1,5 +1,6 @@
 import type { StatementResult } from "../../../core/recording/statements.ts";
 import type { Settle } from "../engine.ts";
+import { type ClusterMap, clusterMapOf } from "./cluster/cluster-maps.ts";
 import { type Command, wordAt } from "./command.ts";
 
 /** Commands after which replies are not one for each command; SHUTDOWN has none. */
@@ -7,6 +8,8 @@ const uncounted = new Set(["subscribe", "psubscribe", "ssubscribe", "unsubscribe
 
 /** Maximum number of commands whose results are awaited for the recording. */
 const maxAwaited = 4_096;
+/** Maximum number of open questions where a cluster's members are. */
+const maxMaps = 64;
 
 interface Awaited {
   readonly settle: Settle;
@@ -25,7 +28,19 @@ export class OpenAnswers {
   #inTransaction = false;
   /** By the number of the command. */
   readonly #awaited = new Map<number, Awaited>();
+  /** Questions where members are, by the number of the command. */
+  readonly #maps = new Map<number, ClusterMap>();
   #error: Buffer | undefined;
+
+  /** Whether the reply to the next command will be known as such. */
+  get isSure(): boolean {
+    return !this.#isUnsure && !this.#inTransaction && this.#maps.size < maxMaps;
+  }
+
+  /** What the reply that comes next states about the members of the cluster; undefined: nothing. */
+  get mapNext(): ClusterMap | undefined {
+    return this.#maps.get(this.#replied + 1);
+  }
 
   get isAwaited(): boolean {
     return this.#sent > this.#replied && !this.#isUnsure;
@@ -34,11 +49,13 @@ export class OpenAnswers {
   /** `settle`: of a recorded command. */
   sent(command: Command, settle?: Settle): void {
     const [name, sub] = [wordAt(command, 0), wordAt(command, 1)];
+    const map = this.isSure ? clusterMapOf(command) : undefined;
     const isPlain = !this.#inTransaction;
     if (name === "multi") this.#inTransaction = true;
     else if (name === "exec" || name === "discard") this.#inTransaction = false;
     this.#isUnsure ||= uncounted.has(name) || (name === "client" && sub === "reply") || (name === "script" && sub === "debug");
     this.#sent += 1;
+    if (map !== undefined) this.#maps.set(this.#sent, map);
     if (settle === undefined) return;
     if (this.#isUnsure || this.#awaited.size >= maxAwaited) settle({ outcome: "unknown" });
     else this.#awaited.set(this.#sent, { settle, isPlain });
@@ -54,6 +71,7 @@ export class OpenAnswers {
     this.#error = undefined;
     if (this.#replied === this.#sent) return;
     this.#replied += 1;
+    this.#maps.delete(this.#replied);
     const awaited = this.#awaited.get(this.#replied);
     if (awaited === undefined) return;
     this.#awaited.delete(this.#replied);

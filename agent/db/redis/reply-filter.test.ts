@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { errorBytes, ReplyFilter } from "./reply-filter.ts";
+import { errorBytes, maxKept, ReplyFilter } from "./reply-filter.ts";
 
 function follow(onError: (line: Buffer) => Buffer | undefined = () => undefined) {
   const seen = { replies: 0 };
@@ -63,6 +63,44 @@ test("an error that answers a command is replaced, in its place; one within a re
       expect(seen.replies).toBe(6);
     }),
   );
+});
+
+test("a reply that is kept comes in one piece, and another one takes its place, whatever the pieces in which it arrives", () => {
+  fc.assert(
+    fc.property(fc.array(reply), fc.array(fc.nat(), { maxLength: 40 }), fc.nat(), (all, cuts, which) => {
+      let begun = 0;
+      const kept: string[] = [];
+      const take = (bytes: Buffer | undefined): Buffer => {
+        kept.push(String(bytes));
+        return Buffer.from("<kept>");
+      };
+      const isChosen = all.map((one, index) => index % 3 === which % 3 && !one.startsWith("-"));
+      const onReply = (): void => {
+        begun += 1;
+      };
+      const filter = new ReplyFilter({ onError: () => undefined, onReply, keep: () => (isChosen[begun] ? take : undefined) });
+      const out = inPieces(Buffer.from(all.join("")), cuts).flatMap((piece) => filter.push(piece));
+      expect(Buffer.concat(out).toString()).toBe(all.map((one, index) => (isChosen[index] ? "<kept>" : one)).join(""));
+      expect(kept).toEqual(all.filter((_one, index) => isChosen[index]));
+      expect([begun, filter.atBoundary, filter.heldBytes]).toEqual([all.length, true, 0]);
+    }),
+  );
+});
+
+test("a reply that is too long to be kept is not held, and the next one passes", () => {
+  const filter = new ReplyFilter({
+    onError: () => undefined,
+    onReply: () => {},
+    keep: () => (bytes) => Buffer.from(bytes === undefined ? "-ERR long\r\n" : ""),
+  });
+  filter.push(Buffer.from(`$${maxKept}\r\n`));
+  const chunk = Buffer.alloc(maxKept / 16);
+  const out = Array.from({ length: 16 }, () => {
+    const passed = filter.push(chunk);
+    expect(filter.heldBytes).toBeLessThanOrEqual(maxKept);
+    return passed;
+  });
+  expect(String(Buffer.concat([...out.flat(), ...filter.push(Buffer.from("\r\n"))]))).toBe("-ERR long\r\n");
 });
 
 test("a long error waits for its beginning only", () => {

@@ -1,3 +1,4 @@
+import { HeldBytes } from "../../../core/bytes/held-bytes.ts";
 import type { Filter } from "../frame-filter.ts";
 import { byte, maxHeaderBytes, parseLength, protocolError } from "./resp.ts";
 
@@ -6,10 +7,20 @@ export interface ReplyFollower {
   readonly onError: (line: Buffer) => Buffer | undefined;
   /** A whole reply has gone on; not called for what a server sends unasked (a push of RESP3). */
   readonly onReply: () => void;
+  /** A reply begins that is not an error. The function gets the whole of it, undefined if it has more than `maxKept` bytes, and returns what goes on. */
+  readonly keep?: () => ((reply: Buffer | undefined) => Buffer) | undefined;
 }
 
-/** Bytes of an error that wait for the decision about it. */
-export const errorBytes = 256;
+interface KeptReply {
+  /** Undefined: it has become too long. */
+  bytes: HeldBytes | undefined;
+  readonly take: (reply: Buffer | undefined) => Buffer;
+}
+
+/** Bytes of an error that wait for the decision about it: one that names a host is complete in them. */
+export const errorBytes = 512;
+/** Longest reply that is kept whole. */
+export const maxKept = 1024 * 1024;
 /** Deepest nesting of a reply. Scripts reach some hundreds. */
 const maxDepth = 10_000;
 
@@ -40,6 +51,8 @@ export class ReplyFilter implements Filter {
   #inLine = false;
   /** What is to come of this line does not go on. */
   #drops = false;
+  /** Undefined: the reply goes on as it comes. */
+  #kept: KeptReply | undefined;
 
   /** The session is over: after the reply that has begun, nothing goes on. */
   #isLast = false;
@@ -53,11 +66,11 @@ export class ReplyFilter implements Filter {
   }
 
   get atBoundary(): boolean {
-    return (this.#open.length === 0 && this.#left === 0 && !this.#inLine) || this.#drops;
+    return (this.#open.length === 0 && this.#left === 0 && !this.#inLine) || this.#drops || this.#kept !== undefined;
   }
 
   get heldBytes(): number {
-    return this.#held.length;
+    return this.#held.length + (this.#kept?.bytes?.length ?? 0);
   }
 
   /** The bytes that go on, in order. Throws `invalid` for what is not RESP. */
@@ -74,21 +87,35 @@ export class ReplyFilter implements Filter {
         at = this.#skip(all, at);
         if (this.#drops) from = at;
         if (this.#left === 0 && !this.#inLine) this.#completed();
-        continue;
+      } else {
+        const { header, instead } = this.#header(all, at);
+        if (header === 0) break;
+        if (at > from && (instead !== undefined || this.#kept !== undefined)) out.push(all.subarray(from, at));
+        if (instead !== undefined || this.#kept !== undefined) from = at;
+        at += header;
+        if (instead !== undefined) {
+          out.push(instead);
+          from = at;
+          this.#drops = true;
+        }
       }
-      const { header, instead } = this.#header(all, at);
-      if (header === 0) break;
-      if (instead !== undefined) {
-        if (at > from) out.push(all.subarray(from, at));
-        out.push(instead);
-        from = at + header;
-        this.#drops = true;
-      }
-      at += header;
+      if (this.#kept === undefined) continue;
+      this.#keep(this.#kept, all.subarray(from, at));
+      from = at;
+      // A reply is complete: it was the kept one.
+      if (this.#open.length > 0) continue;
+      out.push(this.#kept.take(this.#kept.bytes?.bytes));
+      this.#kept = undefined;
     }
     if (at > from) out.push(all.subarray(from, at));
     this.#held = this.#isLast && this.atBoundary ? nothing : Buffer.from(all.subarray(at));
     return out;
+  }
+
+  #keep(kept: KeptReply, piece: Buffer): void {
+    if ((kept.bytes?.length ?? 0) + piece.length > maxKept) kept.bytes = undefined;
+    // The first piece is held as it is, and must not hold its chunk.
+    kept.bytes?.add(kept.bytes.length === 0 ? Buffer.from(piece) : piece);
   }
 
   #skip(all: Buffer, at: number): number {
@@ -128,6 +155,9 @@ export class ReplyFilter implements Filter {
   #begin(type: number): void {
     this.#open.push(1);
     this.#isPush = type === push;
+    if (type === push || type === minus) return;
+    const take = this.#follower.keep?.();
+    if (take !== undefined) this.#kept = { bytes: new HeldBytes(), take };
   }
 
   #value(length: number): void {

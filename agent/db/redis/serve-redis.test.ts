@@ -76,7 +76,7 @@ describe("a session with a server", () => {
     await redis.open({}, { database: { ...session.database, options: new Map([["mode", "cluster"]]) } });
     session.client.destroy();
     redis.say("PING");
-    expect(await redis.until("")).toMatch(/^-ERR mode=cluster is not supported: .*\r\n<end>$/);
+    expect(await redis.until("")).toMatch(/^-ERR orders is a cluster: .*tsh.*\r\n<end>$/);
     expect(redis.server.seen).toEqual([]);
   });
 

@@ -1,9 +1,10 @@
 import { encodeError } from "../../../core/databases/redis/error-reply.ts";
 import type { EngineSession, Settle, StatementLog } from "../engine.ts";
+import { clusterMapOf } from "./cluster/cluster-maps.ts";
 import type { Command } from "./command.ts";
 import { commandEvent } from "./command-event.ts";
 import type { CommandJudge } from "./command-filter.ts";
-import { type CommandRules, judgeCommand, noCluster } from "./judge-command.ts";
+import { type CommandRules, type Judgement, judgeCommand, noCluster, noMapNow } from "./judge-command.ts";
 import type { OpenAnswers } from "./open-answers.ts";
 import type { OwnAnswers } from "./own-answers.ts";
 
@@ -28,16 +29,23 @@ export class SessionJudge implements CommandJudge {
   }
 
   decide(command: Command): "more" | "pass" | Buffer {
-    const { rules, ownAnswers, answers } = this.#deps;
-    const judgement = judgeCommand(command, rules);
+    const { ownAnswers, answers } = this.#deps;
+    const judgement = this.#judged(command);
     if (judgement === "more" || judgement === "pass") return judgement;
     const error = typeof judgement !== "string" && "refuse" in judgement ? judgement.refuse : undefined;
     const isReplaced = typeof judgement !== "string" && "replace" in judgement;
     const settle = this.#record(command, lengthOf(command), error);
     if (judgement === "ok") settle?.({ outcome: "ok" });
     answers.sent(command, isReplaced ? settle : undefined);
-    if (error !== undefined) return ownAnswers.commandFor(encodeError(error === noCluster ? "ERR" : "NOPERM", error));
+    if (error !== undefined) return ownAnswers.commandFor(encodeError(error === noCluster || error === noMapNow ? "ERR" : "NOPERM", error));
     return isReplaced ? judgement.replace : ownAnswers.commandFor(ok);
+  }
+
+  #judged(command: Command): Judgement {
+    const { rules, answers } = this.#deps;
+    const judgement = judgeCommand(command, rules);
+    const isMap = judgement === "pass" && rules.reachesMembers === true && clusterMapOf(command) !== undefined;
+    return isMap && !answers.isSure ? { refuse: noMapNow } : judgement;
   }
 
   passed(command: Command, bytes: number): void {

@@ -23,6 +23,7 @@ export class DbSession implements EngineSession {
   readonly user: string;
   readonly relayedBy: string | undefined;
   readonly reachedAt: string | undefined;
+  readonly member: string | undefined;
   readonly log: Log;
   readonly signal: AbortSignal;
   readonly #facts: DbSessionFacts;
@@ -40,7 +41,7 @@ export class DbSession implements EngineSession {
   #begun: BegunSession | undefined;
 
   constructor(facts: DbSessionFacts, deps: DbDeps) {
-    const { client, database, asked, sid, user, relayedBy, clientAddress, reachedAt, loginMs = usualLoginMs } = facts;
+    const { client, database, asked, sid, user, relayedBy, clientAddress, reachedAt, member, loginMs = usualLoginMs } = facts;
     this.#facts = facts;
     this.#deps = deps;
     this.client = client;
@@ -50,10 +51,11 @@ export class DbSession implements EngineSession {
     this.user = user;
     this.relayedBy = relayedBy;
     this.reachedAt = reachedAt;
+    this.member = member;
     this.log = deps.log;
     this.signal = this.#over.signal;
     this.#names = asked;
-    this.#events = new SessionEvents({ database, sid, user, relayedBy, clientAddress, names: () => this.#names }, deps);
+    this.#events = new SessionEvents({ database, sid, user, relayedBy, clientAddress, member, names: () => this.#names }, deps);
     this.#sockets = new ServerSockets({ database, signal: this.signal, onUnreached: () => deps.onUnreached?.(database.name) });
     if (facts.signal.aborted) this.#stop();
     else facts.signal.addEventListener("abort", this.#stop, { once: true });

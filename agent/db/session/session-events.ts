@@ -2,7 +2,7 @@ import type { PlatformError } from "../../../core/errors/platform-error.ts";
 import { recordOrLog } from "../../service/record-or-log.ts";
 import { AuditQueue } from "../audit-queue.ts";
 import type { Database, DbDeps } from "../database.ts";
-import type { DatabaseEvent, DatabaseNames, LoginFacts } from "../engine.ts";
+import { anyMember, type DatabaseEvent, type DatabaseNames, type LoginFacts } from "../engine.ts";
 
 /** Time for which an event of a query may wait for those of others, so that one write has them all, ms. */
 const patienceMs = 10;
@@ -14,6 +14,8 @@ export interface SessionEventsOptions {
   readonly user: string;
   readonly relayedBy: string | undefined;
   readonly clientAddress: string;
+  /** As in EngineSession. */
+  readonly member?: string | undefined;
   /** Account and logical database as of now: those of the login once there was an attempt. */
   readonly names: () => DatabaseNames;
 }
@@ -53,7 +55,7 @@ export class SessionEvents {
   /** The queue for the events of a session that has begun. `end`: as in AuditQueue. */
   queue(end: ((why: PlatformError) => void) | undefined): AuditQueue {
     const { audit, log } = this.#deps;
-    return new AuditQueue({ record: async (event) => await audit.record({ ...event, ...this.#common() } as never, patienceMs), log, end });
+    return new AuditQueue({ record: async (event) => await audit.record({ ...event, ...this.#common() } as never, { patienceMs }), log, end });
   }
 
   /** Counts an event for the summary. */
@@ -75,7 +77,7 @@ export class SessionEvents {
   }
 
   #common() {
-    const { database, user, sid, relayedBy, clientAddress, names } = this.#options;
+    const { database, user, sid, relayedBy, clientAddress, member, names } = this.#options;
     const { user: account = "", name = "" } = names();
     return {
       server_id: this.#deps.credentials().hostId,
@@ -87,6 +89,7 @@ export class SessionEvents {
       db_uri: database.uri.slice(0, 2000),
       db_user: account.slice(0, 256),
       db_name: name.slice(0, 256),
+      ...(member !== undefined && member !== anyMember && { db_member: member.slice(0, 256) }),
       ...(relayedBy !== undefined && { relayed_by: relayedBy }),
       ...(clientAddress !== "" && { "addr.remote": clientAddress.slice(0, 256) }),
     };

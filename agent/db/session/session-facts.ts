@@ -26,6 +26,8 @@ export interface DbSessionFacts {
   readonly mayUse: (names: DatabaseNames) => boolean;
   /** Address that the client has dialled, as tsh states it. */
   readonly reachedAt: string | undefined;
+  /** As in EngineSession. */
+  readonly member?: string | undefined;
   /** Takes one of the connections that the user may have. Throws `limit`. */
   readonly lease: (grant: ServedGrant<"db">) => Promise<ConnectionLease | undefined>;
   readonly credentials: (account: string) => Promise<ServerCredentials>;

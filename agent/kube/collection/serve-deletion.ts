@@ -64,6 +64,7 @@ class UserRoad implements DeletionRoad {
     const note = new RequestNote({ ...asked, target: path }, this.#session);
     note.judged({ ...judged, facts: { ...judged.facts, verb: "delete", name } });
     try {
+      await note.admit(signal);
       const sent = { method: "DELETE", target, headers: this.#optionFields(), body: body.length === 0 ? undefined : body } as const;
       const whole = await this.#ask(sent, maxAnswer);
       note.end(whole.head.status);

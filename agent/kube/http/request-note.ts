@@ -1,4 +1,5 @@
-import { errorText, type PlatformError } from "../../../core/errors/platform-error.ts";
+import type { AuditFacts } from "../../../core/audit/audit-events.ts";
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { type ClientRequest, fieldOf } from "../../http/exchange.ts";
 import { recordOrLog } from "../../service/record-or-log.ts";
 import type { KubeSession } from "../kube-session.ts";
@@ -7,7 +8,13 @@ import type { Judged } from "./judged.ts";
 /** Status in the audit log of a request whose client left before the response. */
 export const goneStatus = 499;
 
-/** The audit event of one request: at its end, and for a watch or a stream at its beginning too. */
+/** Time that a request waits for room in the audit log, ms. */
+const roomMs = 5_000;
+
+/**
+ * The audit event of one request: at its end, and for a watch or a stream at its beginning too. A request is admitted only while there is room for such
+ * events, which come in masses; the quarter of the spool that they leave has room for those of requests that run.
+ */
 export class RequestNote {
   readonly bytes = { received: 0, transmitted: 0 };
   readonly #asked: ClientRequest;
@@ -15,6 +22,8 @@ export class RequestNote {
   readonly #began = performance.now();
   #judged: Judged | undefined;
   #path: string;
+  #isAdmitted = false;
+  #isCrowdedOut = false;
   #hasBegun = false;
   #isDone = false;
 
@@ -33,6 +42,25 @@ export class RequestNote {
     this.#judged = judged;
   }
 
+  /**
+   * The request may be made: there is room to record it. Throws `unavailable` when there is none for `waitMs`, and the reason of `signal` when it is
+   * aborted meanwhile.
+   */
+  async admit(signal: AbortSignal, waitMs = roomMs): Promise<void> {
+    this.#isAdmitted = !this.#isRecorded || (await this.#session.deps.audit.hasRoom(waitMs));
+    signal.throwIfAborted();
+    if (this.#isAdmitted) return;
+    this.#isCrowdedOut = true;
+    throw new PlatformError("unavailable", "this agent cannot record requests right now: too many audit events are waiting for the auth service", {
+      hint: "try again in a moment",
+    });
+  }
+
+  /** There was no room for it. */
+  get isCrowdedOut(): boolean {
+    return this.#isCrowdedOut;
+  }
+
   /** A watch or a stream has been answered, and goes on. */
   async begin(status: number): Promise<void> {
     this.#hasBegun = true;
@@ -41,12 +69,22 @@ export class RequestNote {
 
   /** Records the end, once. Never throws. */
   end(status: number, error?: PlatformError | Error): void {
-    if (this.#isDone || (this.#judged?.isOpen === true && error === undefined)) return;
+    if (this.#isDone || (!this.#isRecorded && error === undefined)) return;
     this.#isDone = true;
     const { received, transmitted } = this.bytes;
     const figures = { bytes_received: received, bytes_transmitted: transmitted, duration: Math.round(performance.now() - this.#began) };
     const why = error === undefined ? {} : { error: errorText(error).slice(0, 2_000) };
-    void recordOrLog(this.#session.deps, { ...this.#event(status), ...(this.#hasBegun && { phase: "end" as const }), ...figures, ...why });
+    void this.#record({ ...this.#event(status), ...(this.#hasBegun && { phase: "end" as const }), ...figures, ...why });
+  }
+
+  get #isRecorded(): boolean {
+    return this.#judged?.isOpen !== true;
+  }
+
+  /** A request that was refused has done nothing: its event does not take the room of those that have. */
+  async #record(event: AuditFacts): Promise<void> {
+    const { deps } = this.#session;
+    if (this.#isAdmitted || (await deps.audit.hasRoom(0))) await recordOrLog(deps, event);
   }
 
   #event(status: number) {

@@ -41,6 +41,7 @@ export async function serveRequest(asked: ClientRequest, answer: ClientAnswer, s
     }
     stops.push(session.running.add({ judged, end: (why) => over.abort(why) }));
     const signal = AbortSignal.any([answer.gone, over.signal]);
+    await note.admit(signal);
     if (judged.deletion !== undefined) {
       const { deletion } = judged;
       const whole = await serveDeletion({ asked, judged, deletion, body: await held.read(), signal }, session);
@@ -71,7 +72,7 @@ interface Refused {
 function refuse(asked: ClientRequest, answer: ClientAnswer, { error, note, session }: Refused): void {
   const whole = statusResponse(error);
   note.end(whole.head.status, error);
-  logRefusal(error, session);
+  if (!note.isCrowdedOut) logRefusal(error, session);
   // Of what it carries, two readers could make different requests.
   if (error.code === "invalid") answer.close();
   sendWhole(answer, asked.method === "HEAD" ? { ...whole, body: Buffer.alloc(0) } : whole);

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { type ClientRequest, fieldOf } from "../../http/exchange.ts";
 import { clientRequest } from "../../http/http1-request.ts";
 import { encodeHead, refuseRaw } from "../../http/raw-response.ts";
@@ -38,7 +38,9 @@ interface UpgradeLife {
   readonly socket: Duplex;
   readonly session: KubeSession;
   readonly note: RequestNote;
+  /** Aborted with the reason when the platform ends it. */
   readonly over: AbortController;
+  /** The same, or the client has left. */
   readonly signal: AbortSignal;
 }
 
@@ -51,7 +53,7 @@ export async function serveUpgrade(request: IncomingMessage, socket: Duplex, ses
   const asked = clientRequest(request);
   const note = new RequestNote(asked, session);
   const gone = new AbortController();
-  const leave = (): void => gone.abort();
+  const leave = (): void => gone.abort(new PlatformError("unavailable", "the client left before the program began"));
   socket.on("error", leave).once("close", leave);
   const over = new AbortController();
   const stops: (() => void)[] = [];
@@ -66,13 +68,14 @@ export async function serveUpgrade(request: IncomingMessage, socket: Duplex, ses
     stops.push(session.running.add({ judged, end: (why) => over.abort(why) }));
     const program = judged.stream && { judged, stream: judged.stream, query: programQuery(target) };
     const signal = AbortSignal.any([gone.signal, over.signal]);
+    await note.admit(signal);
     await serveWanted({ asked, judged, target, protocol, program }, { socket, session, note, over, signal });
   } catch (thrown) {
     if (gone.signal.aborted) return note.end(goneStatus);
     const error = toPlatformError(over.signal.aborted ? over.signal.reason : thrown);
     const whole = statusResponse(error);
     note.end(whole.head.status, error);
-    logRefusal(error, session);
+    if (!note.isCrowdedOut) logRefusal(error, session);
     refuseRaw(socket, whole);
   } finally {
     for (const stop of stops) stop();
@@ -94,6 +97,8 @@ async function serveWanted(wanted: Wanted, life: UpgradeLife): Promise<void> {
   try {
     reason = await passUpgrade(wanted, life, async (chosen) => {
       running ??= await begin();
+      // Meanwhile the client may have left, or its access may have ended: the program does not begin then.
+      life.signal.throwIfAborted();
       const events = await running.run();
       const { hasInput } = program.query;
       const tap = wanted.protocol === "spdy" ? new SpdyProgramTap(events, hasInput) : new ChannelProgramTap(chosen, events, hasInput);
@@ -101,7 +106,7 @@ async function serveWanted(wanted: Wanted, life: UpgradeLife): Promise<void> {
       return tap;
     });
   } catch (thrown) {
-    reason = toPlatformError(over.signal.aborted ? over.signal.reason : thrown);
+    reason = toPlatformError(life.signal.aborted ? life.signal.reason : thrown);
     throw thrown;
   } finally {
     await running?.close({ ...life.note.bytes, reason });
@@ -130,6 +135,7 @@ async function passUpgrade(
   try {
     judgeAgreed(head.headers, wanted.protocol);
     tap = await tapFor(fieldOf(head.headers, "sec-websocket-protocol")?.trim());
+    life.over.signal.throwIfAborted();
     const agreed = wanted.protocol === "spdy" ? "SPDY/3.1" : "websocket";
     socket.write(
       encodeHead({ status: 101, message: "", headers: [["Connection", "Upgrade"], ["Upgrade", agreed], ...answeredHeaders(head.headers)] }),

@@ -1,10 +1,12 @@
 import { clipCommand } from "../../../core/audit/audit-event.ts";
 import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { ProgramExit } from "../../../core/kubernetes/program-exit.ts";
 import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
 import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/recordings.ts";
 import { type TerminalWriter, terminalRecording } from "../../../core/recording-spool/terminal-writer.ts";
 import { recordedAt } from "../../../core/resources/recording.ts";
 import { recordOrLog } from "../../service/record-or-log.ts";
+import { recordResizes } from "../../session-join/record-resizes.ts";
 import type { SharedFacts, SharedTerminal } from "../../session-join/shared-terminal.ts";
 import type { TerminalSize } from "../../session-join/terminal-size.ts";
 import type { Judged, StreamTarget } from "../http/judged.ts";
@@ -12,7 +14,7 @@ import type { ProgramQuery } from "../http/program-query.ts";
 import { namesOf } from "../http/request-note.ts";
 import type { KubeSession } from "../kube-session.ts";
 import type { ProgramInserts } from "../streams/insertion.ts";
-import type { ProgramEvents, ProgramExit } from "../streams/stream-tap.ts";
+import type { ProgramEvents } from "../streams/stream-tap.ts";
 import { type PodFacts, podFacts } from "./pod-facts.ts";
 import { shareProgram, stopSharing } from "./share-program.ts";
 
@@ -43,6 +45,8 @@ export class ProgramSession {
   #recording: OpenRecording<TerminalWriter> | undefined;
   #shared: SharedTerminal | undefined;
   #size: TerminalSize = usualSize;
+  readonly #over = new AbortController();
+  readonly #resized = recordResizes((size) => this.#recordSize(size), this.#over.signal);
   #stopWatch: () => void = () => {};
   #exit: ProgramExit | undefined;
   #hasRun = false;
@@ -98,6 +102,7 @@ export class ProgramSession {
   /** Never throws. */
   async close({ received, transmitted, reason }: ProgramEnd): Promise<void> {
     const { deps } = this.#session;
+    this.#over.abort();
     if (this.#shared !== undefined) stopSharing(this.#shared, deps.live);
     await this.#closeRecording();
     const why = reason?.message ?? this.#exit?.error;
@@ -118,7 +123,11 @@ export class ProgramSession {
   #resize(size: TerminalSize): void {
     this.#size = size;
     this.#recording?.writer.resize(size.columns, size.rows);
-    void recordOrLog(this.#session.deps, { event: "resize", ...this.#facts, size: `${size.columns}:${size.rows}` });
+    this.#resized(size);
+  }
+
+  #recordSize(size: string): void {
+    void recordOrLog(this.#session.deps, { event: "resize", ...this.#facts, size });
   }
 
   /** Records the terminal by the cluster's mode. A failure is audited, and ends the session where it has to be recorded. */

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
+import { programChannels as channels } from "../../../core/kubernetes/program-channels.ts";
+import { StatusText } from "../../../core/kubernetes/program-exit.ts";
 import { ChannelReader } from "../codec/channel-reader.ts";
 import { encodeClientMessage, encodeServerMessage, opcodes } from "../codec/web-socket-reader.ts";
 import { Insertion, type ProgramInserts } from "./insertion.ts";
-import { endedStatus, SizeText, StatusText } from "./program-facts.ts";
+import { endedStatus, SizeText } from "./program-facts.ts";
 import type { ProgramEvents, StreamTap } from "./stream-tap.ts";
-
-const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, closed: 255 } as const;
 
 /** Reads the streams of a program in a container over a WebSocket: each message begins with the number of its channel. */
 export class ChannelProgramTap implements StreamTap {

@@ -19,8 +19,8 @@ export interface TappedRelay {
 }
 
 /**
- * Copies bytes both ways; each piece goes on once the tap has read it, and nothing is read meanwhile. Resolves with the reason when the platform ended it,
- * once both streams are destroyed. Never rejects.
+ * Copies bytes both ways; each piece goes on once the tap has read it, and nothing is read meanwhile. Either stream may have ended or closed before.
+ * Resolves with the reason when the platform ended it, once both streams are destroyed. Never rejects.
  */
 export async function relayTapped({ client, upstream, tap, signal, onBytes }: TappedRelay): Promise<PlatformError | undefined> {
   const over = Promise.withResolvers<PlatformError | undefined>();
@@ -106,20 +106,14 @@ function copy({ from, to, read, onBytes, insertion }: Direction, { ended, closed
       cut(thrown);
       return;
     }
-    if (reading === undefined) {
-      pass(chunk);
-      return;
-    }
+    if (reading === undefined) return void pass(chunk);
     isReading = true;
     from.pause();
-    reading.then(
-      () => {
-        isReading = false;
-        pass(chunk);
-        finishEnd();
-      },
-      (thrown: unknown) => cut(thrown),
-    );
+    reading.then(() => {
+      isReading = false;
+      pass(chunk);
+      finishEnd();
+    }, cut);
   };
   const onDrain = (): void => {
     if (!isReading) from.resume();
@@ -132,6 +126,9 @@ function copy({ from, to, read, onBytes, insertion }: Direction, { ended, closed
   from.on("data", onData).on("end", onEnd).on("close", onClose).on("error", broken);
   to.on("drain", onDrain);
   insertion?.begin({ to, isAhead: () => isReading });
+  // Of what has happened already there are no events.
+  if (from.readableEnded) onEnd();
+  if (from.destroyed) onClose();
   return () => {
     isStopped = true;
     insertion?.end();

@@ -1,7 +1,8 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { StatusText } from "../../../core/kubernetes/program-exit.ts";
 import { encodeSpdyData, type SpdyEvent, SpdyReader } from "../codec/spdy-reader.ts";
 import { Insertion, type ProgramInserts } from "./insertion.ts";
-import { endedStatus, SizeText, StatusText } from "./program-facts.ts";
+import { endedStatus, SizeText } from "./program-facts.ts";
 import type { ProgramEvents, StreamTap } from "./stream-tap.ts";
 
 const roles = ["error", "stdin", "stdout", "stderr", "resize"] as const;

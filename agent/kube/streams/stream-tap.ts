@@ -1,3 +1,4 @@
+import type { ProgramExit } from "../../../core/kubernetes/program-exit.ts";
 import type { ProgramInserts } from "./insertion.ts";
 
 /** Reads a copy of what passes on an upgraded connection, one piece after the other. */
@@ -18,11 +19,4 @@ export interface ProgramEvents {
   readonly onOutput: (bytes: Buffer) => Promise<void> | undefined;
   readonly onResize: (size: { readonly columns: number; readonly rows: number }) => void;
   readonly onExit: (exit: ProgramExit) => void;
-}
-
-/** How a program ended, as its error stream states it. */
-export interface ProgramExit {
-  /** Undefined where it is not known. */
-  readonly code?: number;
-  readonly error?: string;
 }

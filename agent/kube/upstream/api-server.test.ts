@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import { createServer } from "node:https";
-import type { AddressInfo, Server } from "node:net";
+import { type AddressInfo, connect, createServer as createNetServer, type Server, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { roleServerName } from "../../../core/transport/alpn.ts";
 import { type InsideAuthorities, insideAuthorities } from "../../../test/inside/authorities.ts";
 import { ApiServer } from "./api-server.ts";
@@ -12,13 +12,14 @@ let own: InsideAuthorities;
 let keys: { readonly cert: string; readonly key: string };
 const over: AbortController[] = [];
 const servers: Server[] = [];
-const sockets = new Set<TLSSocket>();
+const sockets = new Set<Socket>();
 beforeAll(async () => {
   own = await insideAuthorities();
   const host = await own.host("api");
   keys = { cert: host.tlsCertificate, key: host.tlsPrivateKey };
 });
 afterEach(() => {
+  vi.useRealTimers();
   for (const one of over.splice(0)) one.abort();
   for (const socket of sockets) socket.destroy();
   for (const server of servers.splice(0)) server.close();
@@ -26,13 +27,23 @@ afterEach(() => {
 afterAll(() => expect(servers).toEqual([]));
 
 async function apiOf(server: Server, change: { readonly ca?: string; readonly serverName?: string } = {}): Promise<ApiServer> {
+  server.on("secureConnection", (socket: TLSSocket) => void kept(socket));
+  return apiAt(await listening(server), change);
+}
+
+async function listening(server: Server): Promise<number> {
   servers.push(server);
-  server.on("secureConnection", (socket: TLSSocket) => {
-    sockets.add(socket.on("error", () => {}));
-    socket.once("close", () => sockets.delete(socket));
-  });
   await once(server.listen(0, "127.0.0.1"), "listening");
-  const { port } = server.address() as AddressInfo;
+  return (server.address() as AddressInfo).port;
+}
+
+function kept<T extends Socket>(socket: T): T {
+  sockets.add(socket.on("error", () => {}));
+  socket.once("close", () => sockets.delete(socket));
+  return socket;
+}
+
+function apiAt(port: number, change: { readonly ca?: string; readonly serverName?: string } = {}): ApiServer {
   const stop = new AbortController();
   over.push(stop);
   const { ca = own.hostCaPem, serverName = roleServerName("node") } = change;
@@ -49,8 +60,7 @@ async function apiOf(server: Server, change: { readonly ca?: string; readonly se
   return new ApiServer(facts, { env: {} }, stop.signal);
 }
 
-async function get(api: ApiServer): Promise<string> {
-  const { signal } = new AbortController();
+async function get(api: ApiServer, { signal } = new AbortController()): Promise<string> {
   const request = { method: "GET", target: "/x", headers: [], body: undefined, trailers: () => [], signal, onInform: () => {}, onData: () => {} };
   const answer = await api.send(request);
   let text = "";
@@ -92,4 +102,39 @@ test("another authority, and another name, are refused", async () => {
   await expect(get(wrong)).rejects.toMatchObject({ code: "unauthenticated" });
   const named = await apiOf(http2Server(), { serverName: "other.test" });
   await expect(get(named)).rejects.toMatchObject({ code: "unauthenticated" });
+});
+
+/** A balancer in front of `port`: `vanish` loses its connections so far, in silence. `arrived` resolves when one that is lost gets something. */
+async function balancerBefore(port: number) {
+  const arrived = Promise.withResolvers<void>();
+  const lanes: { isLost: boolean }[] = [];
+  const server = createNetServer((near) => {
+    const lane = { isLost: false };
+    lanes.push(lane);
+    const far = kept(connect(port, "127.0.0.1"));
+    kept(near).on("data", (chunk) => void (lane.isLost ? arrived.resolve() : far.write(chunk)));
+    far.on("data", (chunk) => void (lane.isLost || near.write(chunk)));
+  });
+  const vanish = (): void => {
+    for (const lane of lanes) lane.isLost = true;
+  };
+  return { port: await listening(server), lanes, vanish, arrived: arrived.promise };
+}
+
+test("an API server that has vanished is given up: its requests fail, and the next one opens a new connection", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  const balancer = await balancerBefore(await listening(http2Server()));
+  const api = apiAt(balancer.port);
+  expect(await get(api)).toBe("200 /base/x");
+  balancer.vanish();
+  const impatient = new AbortController();
+  const [givenUp, ...waiting] = [get(api, impatient), get(api), get(api)].map((one) => one.catch((thrown: unknown) => thrown));
+  await balancer.arrived;
+  impatient.abort();
+  expect(await givenUp).toBeInstanceOf(Error);
+  vi.advanceTimersByTime(50_000);
+  const timeout = { code: "timeout", message: "the API server of prod does not answer: nothing has come from it for 45 s" };
+  expect(await Promise.all(waiting)).toMatchObject([timeout, timeout]);
+  expect(await get(api)).toBe("200 /base/x");
+  expect(balancer.lanes.length).toBe(2);
 });

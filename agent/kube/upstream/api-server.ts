@@ -165,7 +165,7 @@ export class ApiServer {
       this.#http1.offer(road.socket);
       return undefined;
     }
-    const session = await openHttp2(road, "https", windows);
+    const session = await openHttp2(road, { scheme: "https", peer: `the API server of ${this.#facts.name}`, windows });
     const pooled: PooledSession = { session, login: key, streams: 0 };
     this.#sessions.add(pooled);
     session.once("close", () => this.#sessions.delete(pooled));

@@ -1,17 +1,16 @@
-import type { Socket } from "node:net";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { relay } from "../../../core/transport/relay.ts";
 import type { Call } from "../../command.ts";
 import type { CliIo } from "../../io.ts";
 import { type Result, textResult } from "../../output.ts";
 import { chosenProfile } from "../../profile/choose-profile.ts";
+import { followProfile } from "../../profile/follow-profile.ts";
 import type { Profile } from "../../profile/profile.ts";
 import { withTrust } from "../../profile/reach-cluster.ts";
 import { renderLabels, renderTable } from "../../table.ts";
 import { type ListedResource, usableResources } from "../served/list-served.ts";
-import { openLocalPort, portOption } from "../served/local-port.ts";
-import { openServed } from "../served/open-served.ts";
+import { portOption } from "../served/local-port.ts";
 import { appPlaces, appType, shownAddress } from "./app-places.ts";
+import { openAppTunnel } from "./app-tunnel.ts";
 
 /** `tsh apps ls`. */
 export async function listApps(call: Call): Promise<Result> {
@@ -41,11 +40,8 @@ export async function proxyApp(call: Call): Promise<Result> {
   // The auth service answers no question to a certificate for one resource; the proxy and the agent decide.
   const isRouted = profile.facts.route !== undefined;
   const app = isRouted ? undefined : await withTrust(call, profile, (trusting) => usableApp(io, trusting, name));
-  const serve = async (socket: Socket, signal: AbortSignal): Promise<void> => {
-    const stream = await withTrust(call, profile, (trusting) => openServed(io, trusting, { kind: "app", name, parameters: {} }));
-    await relay(socket, stream, { signal });
-  };
-  const local = await openLocalPort(io, portOption(options.text("port")), serve);
+  const source = await followProfile(call, profile);
+  const local = await openAppTunnel(call, { name, source, port: portOption(options.text("port")) });
   const web = app !== undefined && appType(app) === "HTTP" ? "http://" : "";
   io.stdout.write(`Application ${name} is on ${web}${local.address} until this command ends (Ctrl-C).\n`);
   await local.closed;

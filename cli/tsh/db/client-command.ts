@@ -16,10 +16,12 @@ export interface ClientTarget {
   /** Empty: not stated. */
   readonly user: string;
   readonly name: string;
+  /** A cluster of Redis or Valkey. */
+  readonly isCluster?: boolean | undefined;
 }
 
 /** The clients of a protocol in the order of preference. Throws `unsupported`. Pure. */
-export function clientCommands(protocol: string, { port, user, name }: ClientTarget): readonly ClientCommand[] {
+export function clientCommands(protocol: string, { port, user, name, isCluster }: ClientTarget): readonly ClientCommand[] {
   const address = String(port);
   const given = (flag: string, value: string): readonly string[] => (value === "" ? [] : [`${flag}${value}`]);
   switch (protocol) {
@@ -39,7 +41,13 @@ export function clientCommands(protocol: string, { port, user, name }: ClientTar
         { program: "mongosh", args: [`mongodb://${loopback}:${address}/${encodeURIComponent(name)}?directConnection=true`], package: undefined },
       ];
     case "redis":
-      return [{ program: "redis-cli", args: ["-h", loopback, "-p", address, ...(name === "" ? [] : ["-n", name])], package: "redis-tools" }];
+      return [
+        {
+          program: "redis-cli",
+          args: [...(isCluster === true ? ["-c"] : []), "-h", loopback, "-p", address, ...(name === "" ? [] : ["-n", name])],
+          package: "redis-tools",
+        },
+      ];
     default:
       if (protocol === "") {
         throw new PlatformError("unsupported", "the protocol of the database is not known with a certificate for one resource", {

@@ -16,7 +16,7 @@ export async function connectDatabase(call: Call): Promise<Result> {
   const names = await statedNames(call, profile, database);
   const source = await followProfile(call, profile);
   await using local = await openDatabaseTunnel(call, { database, source, ...namesForTunnel(database, names), port: 0 });
-  const commands = clientCommands(database.protocol, { port: local.port, ...names });
+  const commands = clientCommands(database.protocol, { port: local.port, ...names, isCluster: database.isCluster });
   const start = { env: call.io.env, database: database.name, stdio: "inherit", rest } as const;
   const status = await leavingInterrupts(() => runClient(commands, start));
   return { data: {}, text: "", status };

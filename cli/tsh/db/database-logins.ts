@@ -23,6 +23,8 @@ export interface DatabaseLogin {
   readonly port: number;
   /** `host:port` where the proxy serves such clients without tsh; empty: nowhere. */
   readonly direct: string;
+  /** A cluster of Redis or Valkey. */
+  readonly isCluster?: boolean;
 }
 
 type Whose = Pick<ProfileFacts, "cluster" | "user">;
@@ -80,10 +82,10 @@ function decode(latin1: string, { user }: Whose): readonly DatabaseLogin[] {
   }
 }
 
-function decodeLogin({ name, protocol, user, database, port, direct = "" }: Readonly<Record<string, unknown>>): readonly DatabaseLogin[] {
+function decodeLogin({ name, protocol, user, database, port, direct = "", isCluster }: Readonly<Record<string, unknown>>): readonly DatabaseLogin[] {
   if (typeof name !== "string" || typeof protocol !== "string" || typeof user !== "string" || typeof database !== "string") return [];
   if (typeof port !== "number" || !Number.isInteger(port) || port <= 0 || port >= 65_536 || typeof direct !== "string") return [];
-  return [{ name, protocol, user, database, port, direct }];
+  return [{ name, protocol, user, database, port, direct, ...(isCluster === true && { isCluster }) }];
 }
 
 function fields(value: unknown): Readonly<Record<string, unknown>> {

@@ -5,8 +5,9 @@ import { refusals } from "../../../core/databases/refusals.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { dbProtocols } from "../../../core/resources/db.ts";
 import { until } from "../../../test/world/until.ts";
-import type { Call, Options } from "../../command.ts";
+import type { Call } from "../../command.ts";
 import { memoryIo } from "../../memory-io.ts";
+import { noOptions } from "../../no-options.ts";
 import type { LocalPort } from "../served/local-port.ts";
 import { openDatabaseTunnel } from "./database-tunnel.ts";
 
@@ -15,7 +16,7 @@ const denied = new PlatformError("denied", "access denied: \u001b[2Jalice may no
 /** A tunnel of which every stream is refused, and what it has printed. */
 async function refusedTunnel(protocol: string): Promise<{ readonly local: LocalPort; readonly printed: () => string }> {
   const io = memoryIo();
-  const call: Call = { io, args: [], options: { text: () => undefined } as unknown as Options };
+  const call: Call = { io, args: [], options: noOptions };
   const source = {
     current: async () => {
       throw denied;

@@ -6,6 +6,8 @@ import type { Profile } from "../../profile/profile.ts";
 import { usableResources } from "../served/list-served.ts";
 import { type LocalPort, openLocalPort } from "../served/local-port.ts";
 import { isCancelRequest, readStart } from "./cancel-request.ts";
+import { withLocalPorts } from "./cluster/local-ports.ts";
+import { MemberPorts } from "./cluster/member-ports.ts";
 import { findDatabase } from "./find-database.ts";
 import { refuseLocalClient } from "./refuse-local-client.ts";
 import { type AgentsAsk, TunnelAgents } from "./tunnel-agents.ts";
@@ -15,6 +17,8 @@ export interface UsableDatabase {
   readonly protocol: string;
   /** The user's account there, if agents make it. */
   readonly account?: string;
+  /** A cluster of Redis or Valkey, whose members get local ports of their own. */
+  readonly isCluster?: boolean;
 }
 
 /** The database of this name, or the only one whose name begins so. With a certificate for one resource its protocol is not known. Throws `not_found`, `invalid`. */
@@ -22,7 +26,8 @@ export async function usableDatabase({ io }: Pick<Call, "io">, profile: Profile,
   // The auth service answers no question to such a certificate; the proxy and the agent decide.
   if (profile.facts.route !== undefined) return { name: given, protocol: "" };
   const { name, details, account } = findDatabase(await usableResources(io, profile, "db"), given);
-  return { name, protocol: details.protocol ?? "", ...(account !== undefined && { account }) };
+  const isCluster = details.cluster === "yes";
+  return { name, protocol: details.protocol ?? "", ...(account !== undefined && { account }), ...(isCluster && { isCluster }) };
 }
 
 export interface TunnelAsk extends AgentsAsk {
@@ -33,13 +38,31 @@ export interface TunnelAsk extends AgentsAsk {
 
 /**
  * A local port whose connections go to a database, all to the same agent while that can be reached. A failure on the way is printed, and the client gets
- * it in the words of its protocol. Throws `unavailable`.
+ * it in the words of its protocol. The members of a cluster get further ports when the cluster names them. Throws `unavailable`.
  */
 export async function openDatabaseTunnel(call: Call, ask: TunnelAsk): Promise<LocalPort> {
   const { database, port } = ask;
-  const agents = new TunnelAgents(call, ask);
+  if (database.isCluster !== true) return await openAgentsPort({ call, database, agents: new TunnelAgents(call, ask) }, port);
+  const agents = new TunnelAgents(call, { ...ask, member: "any" });
+  const members: MemberPorts = new MemberPorts(async (member) => {
+    return await openAgentsPort({ call, database, agents: agents.ofMember(member), members }, 0);
+  });
+  const local = await openAgentsPort({ call, database, agents, members }, port);
+  void local.closed.then(() => members.close());
+  return local;
+}
+
+interface AgentsPort {
+  readonly call: Call;
+  readonly database: UsableDatabase;
+  readonly agents: TunnelAgents;
+  /** Of a cluster. */
+  readonly members?: MemberPorts;
+}
+
+async function openAgentsPort({ call, database: { protocol }, agents, members }: AgentsPort, port: number): Promise<LocalPort> {
   const local = await openLocalPort(call.io, port, async (socket, signal) => {
-    const start = database.protocol === "postgres" ? await readStart(socket) : Buffer.alloc(0);
+    const start = protocol === "postgres" ? await readStart(socket) : Buffer.alloc(0);
     if (isCancelRequest(start)) {
       await agents.cancel(start);
       socket.end();
@@ -47,11 +70,13 @@ export async function openDatabaseTunnel(call: Call, ask: TunnelAsk): Promise<Lo
     }
     const opened = await agents.open(start).catch(async (thrown: unknown) => {
       writeError(call.io, toPlatformError(thrown));
-      await refuseLocalClient({ socket, protocol: database.protocol, start }, thrown, signal);
+      await refuseLocalClient({ socket, protocol, start }, thrown, signal);
     });
     if (opened === undefined) return;
     await using session = opened;
-    await relay(socket, session.stream, { signal });
+    const stream = members === undefined ? session.stream : withLocalPorts(session.stream, members);
+    await relay(socket, stream, { signal });
+    if (stream.errored !== null && stream !== session.stream) throw stream.errored;
   });
   agents.at = local.address;
   void local.closed.then(() => agents.close());

@@ -3,8 +3,9 @@ import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { until } from "../../../test/world/until.ts";
-import type { Call, Options } from "../../command.ts";
+import type { Call } from "../../command.ts";
 import { memoryIo } from "../../memory-io.ts";
+import { noOptions } from "../../no-options.ts";
 import type { Profile } from "../../profile/profile.ts";
 import { openDatabaseTunnel, usableDatabase } from "./database-tunnel.ts";
 import { tunnelText } from "./db.ts";
@@ -20,6 +21,13 @@ test("a tunnel's text: where it is, a ready command, and the advice for a random
   );
 });
 
+test("the text of a cluster's tunnel mentions the ports of its members", () => {
+  const cache = { name: "cache", protocol: "redis", isCluster: true };
+  expect(tunnelText(cache, { address: "127.0.0.1:7000", isRandom: false, command: "redis-cli -c" })).toMatch(
+    /\nIts members have further local ports/,
+  );
+});
+
 test("with a certificate for one database the name stands, and nothing is asked of the auth service", async () => {
   const profile = { facts: { route: { kind: "db", name: "orders" } } } as unknown as Profile;
   expect(await usableDatabase({ io: memoryIo() }, profile, "orders")).toEqual({ name: "orders", protocol: "" });
@@ -27,7 +35,7 @@ test("with a certificate for one database the name stands, and nothing is asked 
 
 test("each connection reads the login again, and its failure is printed without ending the others", async () => {
   const io = memoryIo();
-  const call: Call = { io, args: [], options: { text: () => undefined } as unknown as Options };
+  const call: Call = { io, args: [], options: noOptions };
   let reads = 0;
   const source = {
     current: async () => {

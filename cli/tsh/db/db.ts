@@ -43,7 +43,7 @@ export async function proxyDatabase(call: Call): Promise<Result> {
   const source = await followProfile(call, profile);
   const ask: TunnelAsk = { database, source, ...tunnelNames(call, database, stored), port };
   const local = await openDatabaseTunnel(call, ask);
-  const command = readyCommand(call, database, { ...stored, port: local.port });
+  const command = readyCommand(call, database, { ...stored, port: local.port, isCluster: database.isCluster });
   io.stdout.write(`${tunnelText(database, { address: local.address, isRandom: port === 0, command })}\n`);
   await local.closed;
   return textResult("");
@@ -77,10 +77,11 @@ interface OpenTunnel {
 }
 
 /** What `tsh proxy db` prints. Pure. */
-export function tunnelText({ name, protocol }: UsableDatabase, { address, isRandom, command }: OpenTunnel): string {
+export function tunnelText({ name, protocol, isCluster }: UsableDatabase, { address, isRandom, command }: OpenTunnel): string {
   const kind = protocol === "" ? "" : ` (${protocol})`;
   const lines = [`Database ${name}${kind} is on ${address} until this command ends (Ctrl-C).`];
   if (command !== "") lines.push(`Connect with: ${command}`);
+  if (isCluster === true) lines.push("Its members have further local ports, which clients in cluster mode find by themselves.");
   if (isRandom) lines.push("The port is another one next time; for programs with stored settings choose it: --port=<port>");
   return lines.join("\n");
 }

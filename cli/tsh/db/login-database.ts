@@ -27,7 +27,9 @@ export async function loginDatabase(call: Call): Promise<Result> {
   const database = await withTrust(call, profile, (trusting) => usableDatabase(call, trusting, given));
   const { proxy } = await loadFacts(home, proxyOption(call));
   const port = portOption(options.text("port"));
-  const direct = await directAddress(io, proxy, database.protocol);
+  const { isCluster = false } = database;
+  // The proxy's port has none for the members.
+  const direct = isCluster ? "" : await directAddress(io, proxy, database.protocol);
   const files = clientIdentity(home, proxy, database.name);
   const login = await changingLogins(home, async (): Promise<DatabaseLogin> => {
     const logins = await databaseLogins(home, facts);
@@ -38,7 +40,7 @@ export async function loginDatabase(call: Call): Promise<Result> {
     const taken = others.map((other) => other.port);
     const local = port || before?.port || portFor(facts.cluster, database.name, taken);
     const { name, protocol } = database;
-    const fresh = { name, protocol, user: names.user, database: names.name, port: local, direct };
+    const fresh = { name, protocol, user: names.user, database: names.name, port: local, direct, ...(isCluster && { isCluster }) };
     const certificate = await ownCertificate(io, profile, { kind: "db", name, account: names.user });
     await writeClientSettings(io.env, { cluster: facts.cluster, files }, fresh);
     await storeCertificate(home, proxy, certificate);

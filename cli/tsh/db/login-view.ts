@@ -21,10 +21,10 @@ function proxyCommand({ name, port }: Pick<DatabaseLogin, "name" | "port">): str
 
 /** The command of the database's own client on the port of a login: by its file of settings, if the client has one. */
 function loginCommandText(cluster: string, login: DatabaseLogin, env: Env): string {
-  const { protocol, port, user, database } = login;
+  const { protocol, port, user, database, isCluster } = login;
   const service = serviceName(cluster, login.name);
   if (protocol === "postgres") return shellQuote(["psql", `service=${service}`]);
-  if (protocol !== "mysql") return commandText(clientCommands(protocol, { port, user, name: database }), env);
+  if (protocol !== "mysql") return commandText(clientCommands(protocol, { port, user, name: database, isCluster }), env);
   const commands = clientCommands(protocol, { port, user, name: database });
   return commandText(
     commands.map((command) => ({ ...command, args: [`--defaults-group-suffix=_${service}`] })),

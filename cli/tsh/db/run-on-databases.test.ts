@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { Call, Options } from "../../command.ts";
+import type { Call } from "../../command.ts";
 import { memoryIo } from "../../memory-io.ts";
+import { noOptions } from "../../no-options.ts";
 import { runOnDatabases } from "./run-on-databases.ts";
 
 let bin = "";
@@ -23,7 +24,7 @@ const script = async (text: string): Promise<void> => {
 const makeCall = () => {
   const io = memoryIo({ PATH: `${bin}:/usr/bin:/bin` });
   io.stdout.on("error", () => {});
-  const call: Call = { io, args: [], options: { text: () => undefined } as unknown as Options };
+  const call: Call = { io, args: [], options: noOptions };
   return { io, call };
 };
 const source = { current: () => Promise.reject(new PlatformError("denied", "access denied: no role", { hint: "ask for one" })) };

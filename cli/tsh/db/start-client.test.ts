@@ -27,6 +27,10 @@ test.for([
   expect(commandText(clientCommands(protocol, target), none)).toBe(text);
 });
 
+test("redis-cli follows the redirections of a cluster", () => {
+  expect(commandText(clientCommands("redis", { port: 1, user: "", name: "", isCluster: true }), none)).toBe("redis-cli -c -h 127.0.0.1 -p 1");
+});
+
 test("the installed one of several clients is named and run; its status is the result", async () => {
   await script("mysql", 'echo "$*" >&2; exit 7');
   const env = { PATH: bin };

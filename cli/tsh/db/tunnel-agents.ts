@@ -19,6 +19,8 @@ export interface AgentsAsk {
   /** Empty: what the client says. */
   readonly user: string;
   readonly name: string;
+  /** Of a cluster: the `host:port` of a member, or `any`. */
+  readonly member?: string;
 }
 
 /** Maximum number of an agent's replaced processes that are asked to cancel a query. */
@@ -33,7 +35,7 @@ export class TunnelAgents {
   readonly #ask: AgentsAsk;
   /** Hosts of the open sessions. */
   readonly #open = new Map<Duplex, string>();
-  #last = "";
+  #last: string;
   readonly #connections = new Set<ServedConnection>();
   /** The connection for more sessions, and one that is being opened for them. */
   #kept: ServedConnection | undefined;
@@ -43,9 +45,16 @@ export class TunnelAgents {
   /** Address of the local port. */
   at = "";
 
-  constructor(call: TunnelCall, ask: AgentsAsk) {
+  /** `last`: id of the host whose agent is to be preferred. */
+  constructor(call: TunnelCall, ask: AgentsAsk, last = "") {
     this.#call = call;
     this.#ask = ask;
+    this.#last = last;
+  }
+
+  /** Those for a member of the cluster: the agent of the last connection knows it. */
+  ofMember(member: string): TunnelAgents {
+    return new TunnelAgents(this.#call, { ...this.#ask, member }, this.#last);
   }
 
   /** A session whose client's `first` bytes go with its request. Throws the refusal of the proxy or the agent. */
@@ -134,8 +143,8 @@ export class TunnelAgents {
   }
 
   #target(host: string): ServedTarget<"db"> {
-    const { database, user, name } = this.#ask;
-    return { kind: "db", name: database.name, parameters: { user, name, host, at: this.at } };
+    const { database, user, name, member } = this.#ask;
+    return { kind: "db", name: database.name, parameters: { user, name, host, at: this.at, ...(member !== undefined && { member }) } };
   }
 }
 

@@ -44,7 +44,9 @@ export async function openLocalPort(io: CliIo, port: number, serve: (socket: Soc
     });
   }
   const bound = (server.address() as AddressInfo).port;
-  const closed = once(server, "close").then(() => stop.abort());
+  // A connection that the system does not let it accept (EMFILE) is lost; the others stay.
+  server.on("error", (thrown) => writeError(io, toPlatformError(thrown)));
+  const closed = new Promise<void>((resolve) => server.once("close", resolve)).then(() => stop.abort());
   return {
     port: bound,
     address: formatHostPort({ host: loopback, port: bound }),

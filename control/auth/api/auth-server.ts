@@ -1,5 +1,12 @@
-import { createServer as createHttp2Server, type Http2Session, type ServerHttp2Session } from "node:http2";
+import {
+  createServer as createHttp2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type Http2Session,
+  type ServerHttp2Session,
+} from "node:http2";
 import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type SecureContext, TLSSocket } from "node:tls";
 import { createContextKey, createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
@@ -18,6 +25,8 @@ import { ConnectionBounds, type KeptSession, keepSession } from "./connection-bo
 const handshakeMs = 10_000;
 /** Time for open calls to finish at the end, ms. */
 const drainMs = 3_000;
+/** Time without a call after which a client of a retired server has made its last one, ms. */
+const restMs = 500;
 /** Time for the last bytes of closed connections, ms. */
 const flushMs = 250;
 
@@ -102,12 +111,18 @@ export function createAuthServer(deps: AuthServerDeps): AuthServer {
   return { accept, retire, close };
 }
 
-/** Ends a connection after its calls; one without any yet after its first. */
+/** Ends a connection after its calls; one without any yet after its first. A client makes several, and GOAWAY would cross the next one. */
 async function endSoon(session: Http2Session, { used, quiet }: KeptSession): Promise<void> {
   await within(drainMs, used());
+  await within(drainMs, atRest(quiet));
   session.close();
   await within(drainMs, quiet());
   session.destroy();
+}
+
+async function atRest(quiet: () => Promise<void>): Promise<void> {
+  await quiet();
+  await sleep(restMs);
 }
 
 const peerKey = createContextKey<Peer | undefined>(undefined);
@@ -135,10 +150,27 @@ function http2Server(deps: AuthServerDeps, sessions: ReadonlyMap<Http2Session, {
     maxSessionInvalidFrames: 100,
     maxSessionMemory: 16,
   });
-  server.on("request", handle);
+  const take = ifAnswerable(handle);
+  for (const event of ["request", "checkContinue", "checkExpectation", "connect"]) server.on(event, take);
   server.on("sessionError", (error) => deps.context.log.debug("an API connection broke", { error: errorText(error) }));
   server.on("error", (error) => deps.context.log.warn("API server", { error: errorText(error) }));
   return server;
+}
+
+type Http2Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
+
+/**
+ * Node reports streams that their client has reset by then, and throws for answers to them, as Connect does for an authority that is not one: nobody would catch
+ * it. Passes on all other requests.
+ */
+function ifAnswerable(handle: Http2Handler): Http2Handler {
+  return (request, response) => {
+    const { destroyed, closed } = request.stream;
+    if (destroyed || closed) return;
+    if (!URL.canParse(`https://${request.authority}`)) return void response.writeHead(400).end();
+    if (request.headers.expect === "100-continue") response.writeContinue();
+    handle(request, response);
+  };
 }
 
 async function within(ms: number, work: Promise<unknown>): Promise<void> {
@@ -187,9 +219,13 @@ function handshake(stream: Duplex, contexts: Contexts, done: (tls: TLSSocket) =>
   const timer = setTimeout(stop, handshakeMs);
   tls.on("error", stop);
   tls.once("close", stop);
+  tls.once("end", stop);
   tls.once("secure", () => {
     clearTimeout(timer);
+    tls.off("end", stop);
     leaveHandshake(tls);
+    // A client of HTTP/2 that has ended its half asks for nothing more; without this the connection would stay until it counts as idle.
+    if (tls.alpnProtocol === "h2") tls.allowHalfOpen = false;
     if (tls.alpnProtocol === "h2" || tls.alpnProtocol === alpn.authRelay) done(tls);
     else stop();
   });

@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { BrowserSessionSchema, GetAppSessionResponseSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import type { GetAppSessionResponseSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { UserIdentity } from "../../../core/identity/identity.ts";
 import {
   beginAppSession,
   endAppSession,
@@ -18,6 +19,7 @@ import { endedSessions } from "../browser-sessions/find-session.ts";
 import { openSession } from "../browser-sessions/open-session.ts";
 import { type StoredSession, sessionsOf } from "../browser-sessions/stored-session.ts";
 import { signBrowserSsh } from "../certificates/sign-browser-ssh.ts";
+import { signRelayedServed } from "../certificates/sign-relayed-served.ts";
 import { actorOf, type Caller, hostOf, type UserCaller } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
 
@@ -33,7 +35,8 @@ export function browserMethods({ context, rateLimit }: Api): Handlers<SessionMet
     },
     getBrowserSession: async (_request, caller) => {
       const { identity, session } = inBrowser(caller);
-      return { ...message(session, session.id), roles: [...identity.roles] };
+      const { userId = "", roles, sourceIp = "" } = identity;
+      return { ...message(session, session.id), userId, roles: [...roles], traits: traitsMessage(identity), sourceIp };
     },
     listBrowserSessions: async (_request, caller) => {
       const { identity, session } = userOf(caller);
@@ -54,13 +57,20 @@ export function browserMethods({ context, rateLimit }: Api): Handlers<SessionMet
 }
 
 /** Terminals of browsers. */
-export function terminalMethods({ context }: Api): Handlers<"signBrowserSsh"> {
+export function terminalMethods({ context }: Api): Handlers<"signBrowserSsh" | "signBrowserKube"> {
   return {
     signBrowserSsh: async ({ sshPublicKey, host, login, sessionId, mode }, caller) => {
       const { identity, proxyId, address } = inBrowser(caller);
       if (proxyId === undefined) throw new Error("a browser's call came without its proxy");
       const target = host === "" ? ({ kind: "join", sid: sessionId, mode } as const) : ({ kind: "ssh", host, login } as const);
       return { sshCertificate: await signBrowserSsh(context, { identity, proxyId, address, sshPublicKey, target }) };
+    },
+    signBrowserKube: async ({ kube, hostId, tlsPublicKey }, caller) => {
+      const { identity, proxyId, address: clientAddress } = inBrowser(caller);
+      if (proxyId === undefined) throw new Error("a browser's call came without its proxy");
+      const inCluster = { ...identity, route: { kind: "kube", name: kube } } as const;
+      const ask = { identity: inCluster, hostId, tlsPublicKey, clientAddress, proxyId, actor: actorOf(caller) };
+      return { tlsCertificate: await signRelayedServed(context, ask) };
     },
   };
 }
@@ -123,11 +133,14 @@ type AppUser = Awaited<ReturnType<typeof useAppSession>>;
 /** The user's identity, for the proxy's own decision. */
 function userMessage({ session, identity }: AppUser): MessageInitShape<typeof GetAppSessionResponseSchema> {
   const { name: user, userId = "", roles, sourceIp = "" } = identity;
-  const traits = Object.fromEntries(Object.entries(identity.traits).map(([name, values]) => [name, { values: [...values] }]));
-  return { user, expires: session.expires, userId, roles: [...roles], traits, sourceIp };
+  return { user, expires: session.expires, userId, roles: [...roles], traits: traitsMessage(identity), sourceIp };
 }
 
-function message(session: StoredSession, current: string | undefined): MessageInitShape<typeof BrowserSessionSchema> {
+function traitsMessage({ traits }: Pick<UserIdentity, "traits">): Record<string, { values: string[] }> {
+  return Object.fromEntries(Object.entries(traits).map(([name, values]) => [name, { values: [...values] }]));
+}
+
+function message(session: StoredSession, current: string | undefined) {
   const { id, user, created, expires, last_used: lastUsed, address, user_agent: userAgent } = session;
   return { id, user, created, expires, lastUsed, address, userAgent, current: id === current };
 }

@@ -5,7 +5,7 @@ import type { HostIdentity } from "../../../core/identity/identity.ts";
 import { directHostDocument, recordedHostDocument, tunnelledHostDocument } from "../../../core/resources/directory-host.ts";
 import { writeDocuments } from "../../../core/resources/document.ts";
 import { instanceDocument } from "../../../core/resources/instance.ts";
-import { checkAddresses, findDirectHosts } from "../inventory/direct-hosts.ts";
+import { checkAddresses, checkServiceAddresses, findDirectHosts } from "../inventory/direct-hosts.ts";
 import { findRecorded, findTunnelled, isShared } from "../inventory/find-hosts.ts";
 import { renewHost } from "../inventory/host-certificates.ts";
 import { allowedServices, offerLimits } from "../inventory/host-records.ts";
@@ -106,5 +106,7 @@ function nodeReport(request: ReportNodeRequest, caller: HostIdentity): NodeRepor
   const wanted = hostname.toLowerCase();
   const known = caller.names.find((name) => name.toLowerCase() === wanted) ?? caller.names[0] ?? caller.id;
   const reached = checkAddresses({ addresses: request.directAddresses, shared: request.publicAddresses }, caller);
-  return { ...report, hostname: known, names: caller.names, address: reached.addresses[0] ?? "", direct: { names: [...caller.names], ...reached } };
+  const own = checkServiceAddresses(request.serviceAddresses);
+  const direct = { names: [...caller.names], ...reached, ...(own !== undefined && { services: own }) };
+  return { ...report, hostname: known, names: caller.names, address: reached.addresses[0] ?? "", direct };
 }

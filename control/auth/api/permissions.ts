@@ -50,6 +50,7 @@ export const permissions = {
   changePassword: { hosts: [], users: "in a browser" },
   createAppSession: { hosts: [], users: "in a browser" },
   signBrowserSsh: { hosts: [], users: "in a browser" },
+  signBrowserKube: { hosts: [], users: "in a browser" },
   renewHost: { hosts: ["node", "proxy", "auth"] },
   signUser: { hosts: ["auth"], users: { resource: "cert_authority", verb: "create" } },
   // Of the caller, for the caller.
@@ -83,7 +84,8 @@ export const permissions = {
   findSession: { hosts: ["proxy", "auth"] },
   reportNode: { hosts: ["node", "proxy", "auth"] },
   listProxies: { hosts: ["node", "proxy", "auth"] },
-  reportOffered: { hosts: ["proxy", "auth"] },
+  // An agent only itself.
+  reportOffered: { hosts: ["node", "proxy", "auth"] },
   listOffered: { hosts: ["auth"], users: "by kind" },
   watchHosts: { hosts: ["proxy", "auth"] },
   findDirectHosts: { hosts: ["proxy", "auth"] },

@@ -4,7 +4,7 @@ import { mayOffer } from "../../../core/access/may-offer.ts";
 import type { OfferedResourceSchema, OfferLimit, ResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { readOfferLimits } from "../../../core/api/offer-limits.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { isServedKind, servedKinds, serviceKinds } from "../../../core/kinds/service-kinds.ts";
+import { directKinds, isServedKind, servedKinds, serviceKinds } from "../../../core/kinds/service-kinds.ts";
 import { readDocument, resourceDocument, writeResource } from "../../../core/resources/document.ts";
 import type { Node } from "../../../core/resources/node.ts";
 import { maxOffered, type Offered, offeredSchema } from "../../../core/resources/offered.ts";
@@ -17,7 +17,7 @@ import { bestHealth, listOffered, type OfferedResource } from "../inventory/live
 import type { HostFacts } from "../inventory/query/query.ts";
 import { createToken } from "../tokens/tokens.ts";
 import { allowedAccounts } from "./allowed-accounts.ts";
-import { actorOf, type Caller } from "./caller.ts";
+import { actorOf, type Caller, hostOf } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
 import { isDenied, mayReach, requireRule, servedBy } from "./permissions.ts";
 import { resourceKind } from "./resource-kinds.ts";
@@ -125,8 +125,10 @@ function anyLogin({ metadata, spec }: Node): SshAsk {
 export function offeredMethods(api: Api): Handlers<"reportOffered" | "listOffered"> {
   const { context } = api;
   return {
-    reportOffered: async ({ hostId, offered: reported }) => {
+    reportOffered: async ({ hostId, offered: reported }, caller) => {
       await requireHost(context.storage, "node", hostId);
+      const { role, id } = hostOf(caller);
+      if (role === "node") requireOwnOffers({ id, hostId }, reported);
       const bytes = reported.reduce(
         (sum, { kind, name, labels, details }) => sum + Buffer.byteLength(JSON.stringify({ kind, name, labels, details })),
         0,
@@ -134,6 +136,7 @@ export function offeredMethods(api: Api): Handlers<"reportOffered" | "listOffere
       if (reported.length > maxOffered.count || bytes > maxOffered.bytes) {
         throw new PlatformError("limit", `host ${hostId} offers more than ${maxOffered.count} resources, or more than ${maxOffered.bytes} bytes`);
       }
+      if (role === "node") context.quotas.report(hostOf(caller), bytes);
       const allowed: readonly string[] = await allowedServices(context.storage, hostId);
       const limits = await offerLimits(context.storage, hostId);
       const offered = reported.map((one) => checkDocument(offeredSchema, one)).filter((one) => allowed.includes(one.kind) && mayOffer(limits, one));
@@ -165,6 +168,14 @@ export function offeredMethods(api: Api): Handlers<"reportOffered" | "listOffere
       return { resources: found.map(listedOne) };
     },
   };
+}
+
+/** What an agent may report of its offers by itself: proxies report those of a tunnel. Throws `denied`. Pure. */
+function requireOwnOffers({ id, hostId }: { readonly id: string; readonly hostId: string }, reported: readonly { readonly kind: string }[]): void {
+  if (hostId !== id) throw new PlatformError("denied", "access denied: an agent may report only its own resources");
+  const other = reported.find(({ kind }) => !directKinds.some((one) => one === kind));
+  if (other === undefined) return;
+  throw new PlatformError("denied", `access denied: resources of kind ${JSON.stringify(other.kind.slice(0, 64))} are offered through a tunnel alone`);
 }
 
 /** A resource has no id and no version; its status is its health. */

@@ -1,6 +1,7 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { canonicalName, namesMeant } from "../../../core/identity/cluster-names.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
+import { directKinds } from "../../../core/kinds/service-kinds.ts";
 import { type DirectHost, directHostSchema, maxDirectAddresses } from "../../../core/resources/directory-host.ts";
 import { formatHostPort, parseHostPort } from "../../../core/transport/host-port.ts";
 import type { Storage, Write } from "../../storage/storage.ts";
@@ -22,9 +23,7 @@ export interface AddressAsk {
  * certificate has, so that a host serves only names that it was given. Throws `invalid` or `denied`. Pure.
  */
 export function checkAddresses({ addresses, shared }: AddressAsk, { names }: Pick<HostIdentity, "names">): Pick<DirectHost, "addresses" | "shared"> {
-  if (addresses.length === 0 || addresses.length > maxDirectAddresses) {
-    throw new PlatformError("invalid", `an agent that proxies dial has 1 to ${maxDirectAddresses} addresses, not ${addresses.length}`);
-  }
+  requireCount(addresses);
   const own = new Set(names.map((name) => name.toLowerCase()));
   const all = [...new Set(addresses.map(canonical))];
   const open = [...new Set(shared.map(canonical))];
@@ -37,6 +36,28 @@ export function checkAddresses({ addresses, shared }: AddressAsk, { names }: Pic
     });
   }
   return { addresses: all, shared: open };
+}
+
+/** Checks the addresses of services with a port of their own, in canonical form, by kind. Throws `invalid`. Pure. */
+export function checkServiceAddresses(services: readonly { readonly kind: string; readonly addresses: readonly string[] }[]): DirectHost["services"] {
+  if (services.length === 0) return undefined;
+  const found = new Map<string, readonly string[]>();
+  for (const { kind, addresses } of services) {
+    if (!directKinds.some((one) => one === kind) || found.has(kind)) {
+      throw new PlatformError(
+        "invalid",
+        `addresses for ${JSON.stringify(kind.slice(0, 64))}: one list for each of ${directKinds.join(", ")} at most`,
+      );
+    }
+    requireCount(addresses);
+    found.set(kind, [...new Set(addresses.map(canonical))]);
+  }
+  return Object.fromEntries([...found].map(([kind, addresses]) => [kind, [...addresses]]));
+}
+
+function requireCount({ length }: readonly string[]): void {
+  if (length > 0 && length <= maxDirectAddresses) return;
+  throw new PlatformError("invalid", `an agent that proxies dial has 1 to ${maxDirectAddresses} addresses, not ${length}`);
 }
 
 function canonical(text: string): string {

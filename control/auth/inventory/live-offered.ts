@@ -19,6 +19,7 @@ interface HostOffer {
 export class LiveOffered {
   readonly #hosts = new Map<string, HostOffer>();
   readonly #live: Pick<LiveNodes, "get">;
+  readonly #listeners = new Set<(id: string) => void>();
   #bytes = 0;
 
   constructor(live: Pick<LiveNodes, "get">) {
@@ -33,6 +34,7 @@ export class LiveOffered {
       throw new PlatformError("limit", "the hosts of this cluster offer more resources than the auth service can keep");
     this.#hosts.set(hostId, { offered, bytes, limits });
     this.#bytes += bytes;
+    this.#notify(hostId);
   }
 
   forget(hostId: string): void {
@@ -40,6 +42,18 @@ export class LiveOffered {
     if (known === undefined) return;
     this.#hosts.delete(hostId);
     this.#bytes -= known.bytes;
+    this.#notify(hostId);
+  }
+
+  /** Calls the listener whenever a host has reported its list, for as long as the result lives. */
+  onChange(listener: (id: string) => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  /** What a host offers, while it is connected. */
+  ofHost(hostId: string): readonly Offered[] {
+    return this.#live.get(hostId)?.connected === true ? (this.#hosts.get(hostId)?.offered ?? []) : [];
   }
 
   /** Forgets the resources of services that the host does not run any more. */
@@ -63,6 +77,10 @@ export class LiveOffered {
   /** Whether a host is connected and has reported what it offers. After a start of the auth service the proxies need a moment for that. */
   isKnown(hostId: string): boolean {
     return this.#live.get(hostId)?.connected === true && this.#hosts.has(hostId);
+  }
+
+  #notify(hostId: string): void {
+    for (const listener of this.#listeners) listener(hostId);
   }
 
   *all(): IterableIterator<readonly [hostId: string, offered: readonly Offered[]]> {

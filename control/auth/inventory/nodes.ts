@@ -93,7 +93,7 @@ export interface NodeReport {
   /** The host's report about itself, JSON; empty or left out: none. */
   readonly statusJson?: string;
   /** Addresses of a host that proxies dial; left out: it uses a tunnel. */
-  readonly direct?: Pick<DirectHost, "names" | "addresses" | "shared"> | undefined;
+  readonly direct?: Pick<DirectHost, "names" | "addresses" | "shared" | "services"> | undefined;
 }
 
 /**

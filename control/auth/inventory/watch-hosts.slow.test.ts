@@ -122,8 +122,12 @@ const live = (more: Partial<LiveNode> = {}): LiveNode => ({
 const direct = { id, hostname: "web-1", labels: {}, names: ["web-1", "dial"], addresses: ["10.0.0.5:3022"], shared: [] };
 const since = "2026-11-20T10:00:00.000Z";
 const proxies = [{ id: "p2", name: "proxy-b", addr: "b.example.com:443", since: "" }];
+const nothing = { offered: [], namedKinds: [] };
 const route = (facts: Partial<RouteFacts>) =>
-  hostRoute({ node, names: ["web-1", "web.example.com"], live: undefined, direct: undefined, since: undefined, proxies, ...facts }, "p1");
+  hostRoute(
+    { node, names: ["web-1", "web.example.com"], live: undefined, direct: undefined, since: undefined, proxies, offered: nothing, ...facts },
+    "p1",
+  );
 
 describe("the way from proxy p1 to a host is", () => {
   test.for<[string, Partial<RouteFacts>, object]>([
@@ -141,6 +145,22 @@ describe("the way from proxy p1 to a host is", () => {
       },
     ],
     ["to dial it", { direct, live: live({ isDialled: true, proxies: [id] }) }, { case: "dial", value: { addresses: ["10.0.0.5:3022"], shared: [] } }],
+    [
+      "to dial it, with what it offers at which port",
+      {
+        direct: { ...direct, services: { kube: ["10.0.0.5:3026"] } },
+        live: live({ isDialled: true, proxies: [id] }),
+        offered: { offered: [{ kind: "kube", name: "prod", labels: { env: "test" } }], namedKinds: ["kube"] },
+      },
+      {
+        case: "dial",
+        value: {
+          offered: [{ kind: "kube", name: "prod", labels: { env: "test" }, details: {} }],
+          namedKinds: ["kube"],
+          serviceAddresses: [{ kind: "kube", addresses: ["10.0.0.5:3026"] }],
+        },
+      },
+    ],
     ["to dial it, also while it is not connected", { direct }, { case: "dial", value: { addresses: ["10.0.0.5:3022"], shared: [] } }],
     ["its own tunnel, which has replaced dialling", { direct, live: live() }, { case: "record", value: { since: "" } }],
     ["none while it is away", { since }, { case: "record", value: { since } }],

@@ -4,8 +4,10 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { HostRouteSchema, HostsEventSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
+import { directKinds } from "../../../core/kinds/service-kinds.ts";
 import type { DirectHost } from "../../../core/resources/directory-host.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
+import type { Offered } from "../../../core/resources/offered.ts";
 import type { ClusterProxy } from "../../../core/resources/proxy.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { documentKey, fromEntry } from "../document.ts";
@@ -24,7 +26,7 @@ const atOnce = { hosts: 500, bytes: 524_288 };
 /** Interval of events without a change, ms: a proxy that receives none for three of them no longer trusts its answer. */
 export const keepAliveMs = 10_000;
 
-type Context = Pick<AuthContext, "storage" | "live" | "presence" | "names" | "clusterName">;
+type Context = Pick<AuthContext, "storage" | "live" | "offered" | "presence" | "names" | "clusterName">;
 type Proxy = Pick<HostIdentity, "id" | "role">;
 type HostsEvent = MessageInitShape<typeof HostsEventSchema>;
 
@@ -91,7 +93,7 @@ async function nextEvent(context: Context, { changes, sent, proxy }: Batch): Pro
     const node = fromEntry(nodeSchema, entry);
     proxies ??= await listProxies(context.storage);
     const facts = { node, names: changes.namesOf(id), live, direct: changes.direct(id), since: awaySince(context, id)?.toISOString(), proxies };
-    const route = hostRoute(facts, proxy);
+    const route = hostRoute({ ...facts, offered: dialledOffers(context, id) }, proxy);
     const json = JSON.stringify(route);
     if (!sent.put(id, json)) continue;
     bytes += json.length;
@@ -112,6 +114,19 @@ export interface RouteFacts {
   /** Time since when it is disconnected, RFC 3339; undefined: unknown. */
   readonly since: string | undefined;
   readonly proxies: readonly ClusterProxy[];
+  readonly offered: DialledOffers;
+}
+
+/** What a connected host offers to proxies that dial it. */
+interface DialledOffers {
+  readonly offered: readonly Offered[];
+  /** Kinds whose resources its join token names. */
+  readonly namedKinds: readonly string[];
+}
+
+function dialledOffers({ offered }: Pick<Context, "offered">, id: string): DialledOffers {
+  const all = offered.ofHost(id).filter(({ kind }) => directKinds.some((one) => one === kind));
+  return { offered: all, namedKinds: directKinds.filter((kind) => offered.isNamed(id, kind)) };
 }
 
 /** Whether a proxy finds the host by itself: by its tunnel, under names that no other host has. Pure. */
@@ -120,7 +135,7 @@ export function isFoundByTunnel(live: LiveNode | undefined, proxy: string, names
 }
 
 /** The way from a proxy to a host. Pure. */
-export function hostRoute({ node, names, live, direct, since, proxies }: RouteFacts, proxy: string): HostRoute {
+export function hostRoute({ node, names, live, direct, since, proxies, offered: offers }: RouteFacts, proxy: string): HostRoute {
   const { hostname } = node.spec;
   const host = {
     id: node.metadata.name,
@@ -137,7 +152,11 @@ export function hostRoute({ node, names, live, direct, since, proxies }: RouteFa
     return { ...host, via: { case: "tunnel", value: { proxies: holding } } };
   }
   if (direct !== undefined && !hasTunnel) {
-    return { ...host, via: { case: "dial", value: { addresses: [...direct.addresses], shared: [...direct.shared] } } };
+    const { addresses, shared, services = {} } = direct;
+    const offered = offers.offered.map(({ kind, name, labels, details }) => ({ kind, name, labels: { ...labels }, details: { ...details } }));
+    const serviceAddresses = Object.entries(services).map(([kind, own]) => ({ kind, addresses: [...own] }));
+    const value = { addresses: [...addresses], shared: [...shared], offered, namedKinds: [...offers.namedKinds], serviceAddresses };
+    return { ...host, via: { case: "dial", value } };
   }
   return { ...host, via: { case: "record", value: { since: live?.connected === true ? "" : (since ?? "") } } };
 }

@@ -3,6 +3,7 @@ import type { TLSSocket } from "node:tls";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
+import { createQueues } from "../../../core/limits/queue.ts";
 import { ipOf } from "../../../core/transport/host-port.ts";
 import { type ReachServices, reachServed } from "../routing/reach-served.ts";
 import { connectionAgent } from "./agent-requests.ts";
@@ -29,6 +30,11 @@ const maxIdle = 32;
 const idleMs = 30_000;
 /** Sessions with connections at a time. */
 const maxPools = 10_000;
+/**
+ * New connections of one session at a time, and those that wait. Each takes a stream, a certificate and two handshakes, some 20 ms of processor time in all, and the agent
+ * waits 10 s for its handshake: of hundreds that begin together on a busy machine none would be ready in time.
+ */
+const opening = { atOnce: 8, waiting: 1_000, what: "connections of one session to an application" } as const;
 
 interface Pool {
   readonly agent: Agent;
@@ -42,6 +48,8 @@ interface Pool {
 export class AgentConnections {
   readonly #services: ConnectionServices;
   readonly #pools = new Map<string, Pool>();
+  /** By session. */
+  readonly #openings = createQueues(opening);
 
   constructor(services: ConnectionServices) {
     this.#services = services;
@@ -66,9 +74,16 @@ export class AgentConnections {
 
   /**
    * A new connection: one that no other request uses. Nothing of a request was sent if it fails; a connection that an agent did not take is tried with another
-   * one once. Throws PlatformError.
+   * one once. It may wait for its turn; `hasLeft`: the client did meanwhile. Throws PlatformError, `limit` when too many wait.
    */
-  async connect(visit: AppVisit): Promise<TLSSocket> {
+  async connect(visit: AppVisit, hasLeft: () => boolean = () => false): Promise<TLSSocket> {
+    return await this.#openings(visit.credential.id, async () => {
+      if (hasLeft()) throw new PlatformError("unavailable", "the client has left");
+      return await this.#reachTwice(visit);
+    });
+  }
+
+  async #reachTwice(visit: AppVisit): Promise<TLSSocket> {
     try {
       return await this.#reach(visit);
     } catch (thrown) {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
-import type { GetAppSessionResponse } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { sessionUser } from "../../browser/session-user.ts";
 import { GuessLimit } from "../../limits/guess-limit.ts";
 import { HeldSessions } from "../web-api/held-sessions.ts";
 
@@ -106,7 +106,7 @@ export class AppSessions {
   async #ask(call: AppCall): Promise<UserIdentity> {
     const { auth, cluster } = this.#options;
     const { credential, app } = call;
-    return await this.prove(call, async () => appUser(await auth.getAppSession({ credential, app }), cluster));
+    return await this.prove(call, async () => sessionUser(await auth.getAppSession({ credential, app }), cluster));
   }
 
   #remember(id: string, known: Known): void {
@@ -115,21 +115,6 @@ export class AppSessions {
     const [oldest] = this.#known.keys();
     if (this.#known.size > maxKnown && oldest !== undefined) this.#known.delete(oldest);
   }
-}
-
-/** The identity in the auth service's answer: it is for the proxy's own decision, and not more than the certificate that the agent sees. */
-export function appUser({ user: name, userId, roles, traits, sourceIp, expires }: GetAppSessionResponse, cluster: string): UserIdentity {
-  return {
-    kind: "user",
-    name,
-    ...(userId !== "" && { userId }),
-    roles,
-    traits: Object.fromEntries(Object.entries(traits).map(([trait, { values }]) => [trait, values])),
-    principals: {},
-    cluster,
-    ...(sourceIp !== "" && { sourceIp }),
-    validBefore: new Date(expires),
-  };
 }
 
 function digestOf({ credential: { id, secret, subject }, app, attempt = "" }: AppCall): string {

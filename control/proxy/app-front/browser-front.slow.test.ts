@@ -204,6 +204,30 @@ describe("with a session", () => {
     expect([response.statusCode, Buffer.concat((await response.toArray()) as Buffer[]).toString()]).toEqual([403, "no"]);
   });
 
+  test("many WebSockets at once reach the agent a few at a time, and all open; one whose client has left costs no connection", async () => {
+    const cookie = await site.signIn();
+    site.upgrade = (_request, socket) => {
+      socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+      socket.on("error", () => {}).resume();
+    };
+    const headers = { cookie, connection: "Upgrade", upgrade: "websocket" };
+    const asked = await Promise.all(Array.from({ length: 60 }, () => site.begin("/ws", { headers })));
+    const left = await site.begin("/ws", { headers });
+    site.world.mostArriving = 0;
+    const opened = asked.map(async (request) => {
+      request.end();
+      const [, socket] = (await once(request, "upgrade")) as [IncomingMessage, Duplex];
+      return socket.on("error", () => {}).resume();
+    });
+    left.on("error", () => {}).end();
+    await until("some have come", () => site.world.reached.length > 0 || undefined);
+    left.destroy();
+    const sockets = await Promise.all(opened);
+    expect(site.world.mostArriving).toBeLessThanOrEqual(8);
+    expect(site.world.reached).toHaveLength(60);
+    for (const socket of sockets) socket.destroy();
+  });
+
   test("a log-out counts at the next request, and ends open WebSockets", async () => {
     const cookie = await site.signIn();
     site.upgrade = (_request, socket) => {

@@ -3,7 +3,9 @@ import type { Duplex } from "node:stream";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { relay } from "../../../core/transport/relay.ts";
+import type { KeptConnections } from "../kept-connections.ts";
 import type { RelayedStreams } from "../routing/running-streams.ts";
+import type { ForwardedPeers } from "../web-api/forwarded-peers.ts";
 import type { AgentConnections, AppVisit } from "./agent-connections.ts";
 import { maxHeaders } from "./agent-requests.ts";
 import { answerRefusal, refusalText } from "./answer-refusal.ts";
@@ -19,7 +21,9 @@ import { preflightHeaders } from "./preflight.ts";
 export interface BrowserFrontServices extends HandOffServices {
   readonly sessions: AppSessions;
   readonly connections: Pick<AgentConnections, "agentFor" | "connect">;
+  readonly forwarded: Pick<ForwardedPeers, "of">;
   readonly relaying: RelayedStreams;
+  readonly kept: Pick<KeptConnections, "addServer">;
   readonly log: Log;
   readonly signal: AbortSignal;
 }
@@ -37,13 +41,14 @@ export function createBrowserFront(services: BrowserFrontServices): ServeBrowser
   const server = createServer({ maxHeaderSize: maxHeaders, requestTimeout: 0, headersTimeout: headersMs, keepAliveTimeout: keepAliveMs });
   // Node checks header times only in a server that listens; this one gets its connections from a listener.
   server.emit("listening");
+  services.kept.addServer(server);
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     const arrival = arrivals.get(request.socket);
     if (arrival === undefined) return void request.socket.destroy();
     const closed = Promise.withResolvers<void>();
     response.once("close", closed.resolve);
     services.relaying.add(closed.promise);
-    serve({ request, response, site: arrival.site, peer: arrival.peer }, services).catch((thrown: unknown) =>
+    serve({ request, response, site: arrival.site, peer: services.forwarded.of(request, arrival.peer) }, services).catch((thrown: unknown) =>
       refuse({ request, response, arrival }, thrown, services),
     );
   });
@@ -51,9 +56,10 @@ export function createBrowserFront(services: BrowserFrontServices): ServeBrowser
     socket.on("error", () => {});
     const arrival = arrivals.get(socket);
     if (arrival === undefined) return void socket.destroy();
-    serveUpgrade({ request, socket, head, arrival }, services).catch((thrown: unknown) => {
+    const opened = serveUpgrade({ request, socket, head, arrival }, services).catch((thrown: unknown) => {
       socket.end(refusalText(note(thrown, services)));
     });
+    services.relaying.add(opened);
   });
   services.signal.addEventListener(
     "abort",
@@ -103,7 +109,8 @@ interface UpgradeRequest {
 }
 
 async function serveUpgrade({ request, socket, head, arrival }: UpgradeRequest, services: BrowserFrontServices): Promise<void> {
-  const { site, peer } = arrival;
+  const { site } = arrival;
+  const peer = services.forwarded.of(request, arrival.peer);
   requireOwnHost(request, site.host);
   if ((request.url ?? "").toLowerCase().startsWith(ownPrefix)) throw new PlatformError("not_found", "not found");
   const visit = await visitOf({ request, site, peer }, services);
@@ -111,7 +118,7 @@ async function serveUpgrade({ request, socket, head, arrival }: UpgradeRequest, 
     request,
     { socket, head },
     {
-      connect: () => services.connections.connect(visit),
+      connect: () => services.connections.connect(visit, () => socket.destroyed || socket.readableEnded),
       join: (client, agent) => {
         const end = (): void => {
           client.destroy();

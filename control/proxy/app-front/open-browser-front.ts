@@ -1,6 +1,8 @@
 import type { AuthClient } from "../../../core/api/auth-client.ts";
+import type { KeptConnections } from "../kept-connections.ts";
 import type { ReachServices } from "../routing/reach-served.ts";
 import type { RelayedStreams } from "../routing/running-streams.ts";
+import type { ForwardedPeers } from "../web-api/forwarded-peers.ts";
 import { type PingFacts, publicAddress } from "../web-api/ping.ts";
 import { AgentConnections } from "./agent-connections.ts";
 import type { ServeBrowser } from "./app-front.ts";
@@ -13,7 +15,9 @@ export interface OpenFrontServices extends ReachServices {
   readonly auth: AuthClient;
   readonly clock: () => number;
   readonly relaying: RelayedStreams;
+  readonly kept: Pick<KeptConnections, "addServer">;
   readonly appSites: AppSites;
+  readonly forwarded: Pick<ForwardedPeers, "of">;
   /** Current facts: ports are known once they are bound. */
   readonly ping: () => PingFacts;
 }

@@ -1,5 +1,9 @@
+import { once } from "node:events";
+import { createServer, request } from "node:http";
+import { type AddressInfo, connect, createServer as createTcpServer } from "node:net";
 import { expect, test } from "vitest";
-import { answerHeaders, hasBody, requestHeaders } from "./pass-on.ts";
+import { connectionAgent } from "./agent-requests.ts";
+import { answerHeaders, hasBody, passOn, requestHeaders } from "./pass-on.ts";
 
 test.for([
   [
@@ -43,4 +47,30 @@ test.for([
   [{ "transfer-encoding": "chunked" }, true],
 ] as const)("%j: a body is %j", ([headers, has]) => {
   expect(hasBody({ headers })).toBe(has);
+});
+
+// Node's client accepts status lines that its server throws for, where nobody would catch it.
+test.for([
+  ["HTTP/1.1 042 X", 502],
+  ["HTTP/1.1 200 O\u0001K", 502],
+  ["HTTP/1.1 200 Fine", 200],
+] as const)("an agent that answers %j: the client gets %i", async ([line, expected]) => {
+  const agent = createTcpServer((socket) => {
+    socket.on("error", () => {}).once("data", () => socket.end(`${line}\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok`));
+  });
+  await once(agent.listen(0, "127.0.0.1"), "listening");
+  const { port } = agent.address() as AddressInfo;
+  const over = connectionAgent({ maxConnections: 1, maxIdle: 1, idleMs: 1000, connect: async () => connect(port, "127.0.0.1") });
+  const front = createServer((asked, response) => passOn(asked, response, { agent: over, failed: () => response.writeHead(502).end() }));
+  await once(front.listen(0, "127.0.0.1"), "listening");
+  try {
+    const sent = request({ host: "127.0.0.1", port: (front.address() as AddressInfo).port }).end();
+    const [response] = (await once(sent, "response")) as [{ readonly statusCode?: number; resume(): void }];
+    response.resume();
+    expect(response.statusCode).toBe(expected);
+  } finally {
+    front.closeAllConnections();
+    front.close();
+    agent.close();
+  }
 });

@@ -27,7 +27,14 @@ function attempt(request: IncomingMessage, response: ServerResponse, { agent, fa
   let answered = false;
   upstream.once("response", (answer) => {
     answered = true;
-    passBack(answer, response);
+    try {
+      passBack(answer, response);
+    } catch (thrown) {
+      // Nothing has been sent: Node reads status lines that it does not write.
+      answer.destroy();
+      response.statusMessage = "";
+      failed(thrown);
+    }
   });
   upstream.once("error", (thrown) => {
     request.unpipe(upstream);

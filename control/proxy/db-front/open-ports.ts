@@ -19,7 +19,7 @@ export interface PortServices extends FrontServices {
   readonly failed: FailedArrivals;
 }
 
-type Open = (purpose: string, address: HostPort, onSocket: (socket: Socket) => void) => Promise<Listener>;
+type Open = (purpose: string, address: HostPort, onSocket: (socket: Socket) => Promise<void>) => Promise<Listener>;
 
 /** Opens the configured ports. Throws `unavailable` when one cannot be opened; the others are closed then. */
 export async function openDatabasePorts(
@@ -36,7 +36,7 @@ export async function openDatabasePorts(
         ...services,
         publicAddr: publicAddr && formatHostPort(withPort(publicAddr, listen)),
       };
-      opened.set(protocol, await open(protocol, listen, (socket) => void receive(protocol, socket, own)));
+      opened.set(protocol, await open(protocol, listen, (socket) => receive(protocol, socket, own)));
     }
   } catch (thrown) {
     for (const listener of opened.values()) await listener.close();

@@ -60,9 +60,9 @@ export async function joinAuth(config: ProxyConfig, deps: JoinAuthDeps, signal: 
   let storing: Promise<void> = Promise.resolve();
   // One after the other: the last write wins.
   const keep = async (credentials: HostCredentials): Promise<void> => {
+    held = credentials;
     storing = storing.catch(() => {}).then(() => saveCredentials(file, credentials));
     await storing;
-    held = credentials;
   };
   const renew = async (credentials: HostCredentials): Promise<HostCredentials> => {
     const names = proxyHostNames(config);
@@ -72,7 +72,7 @@ export async function joinAuth(config: ProxyConfig, deps: JoinAuthDeps, signal: 
     return renewed;
   };
   const credentials = new RenewingCredentials({ first, renew, keep, log: deps.log, now: deps.now });
-  credentials.onRenewed(() => connection.close());
+  credentials.onRenewed(() => connection.renew());
   return { credentials, connection, relayAuth: relayTo(asProxy, deps.log, signal) };
 }
 

@@ -45,8 +45,8 @@ export class RenewingCredentials implements HostCredentialsSource {
     const { log, keep } = this.#options;
     this.#current = { ...this.#current, ...pickTrustedKeys(keys) };
     log.info("cluster CA keys changed", { keys: keys.hostCaSsh.length + keys.userCaSsh.length });
-    this.#tell();
     keep?.(this.#current).catch((error: unknown) => log.warn("could not store the cluster's authorities", { error: errorText(error) }));
+    this.#tell();
     this.#wake.abort();
   }
 

@@ -31,6 +31,8 @@ export class AccessCache {
   #proxies: string | undefined;
   #resources: string | undefined;
   #fetching: Promise<Access> | undefined;
+  /** Ends the wait for the watch of now, which goes on. */
+  #move: () => void = () => {};
   readonly #onRevision: ((revision: string) => void)[] = [];
   readonly #onAccess: ((access: Access) => void)[] = [];
   readonly #onRemoved: ((hosts: readonly string[]) => void)[] = [];
@@ -118,8 +120,16 @@ export class AccessCache {
     let failures = 0;
     while (!signal.aborted) {
       const began = this.#clock();
+      const moved = new AbortController();
+      const move = new Promise<void>((resolve) => moved.signal.addEventListener("abort", () => resolve()));
+      this.#move = () => moved.abort();
+      const watching = this.#watch(signal, { publicAddr, moved: moved.signal });
       try {
-        await this.#watch(signal, publicAddr);
+        await Promise.race([watching, move]);
+        if (moved.signal.aborted) {
+          watching.catch(() => {});
+          continue;
+        }
       } catch (error) {
         if (!signal.aborted) this.#options.log.warn("lost the auth service's watch", { error: errorText(error) });
       }
@@ -128,7 +138,12 @@ export class AccessCache {
     }
   }
 
-  async #watch(signal: AbortSignal, publicAddr: string): Promise<void> {
+  /** The connection is about to be replaced: begins another watch before that one ends, so that the auth service takes none of this proxy's hosts for gone. */
+  moveWatch(): void {
+    this.#move();
+  }
+
+  async #watch(signal: AbortSignal, { publicAddr, moved }: { readonly publicAddr: string; readonly moved: AbortSignal }): Promise<void> {
     const ended = new AbortController();
     const either = AbortSignal.any([signal, ended.signal]);
     const confirming = setInterval(() => void this.#fetch().catch(() => ended.abort()), freshMs / 2);
@@ -144,10 +159,12 @@ export class AccessCache {
       }
     } finally {
       clearInterval(confirming);
-      this.#maintenance = undefined;
-      // Agents that hear nothing of the resources ask for them.
-      this.#resources = undefined;
       ended.abort();
+      if (!moved.aborted) {
+        this.#maintenance = undefined;
+        // Agents that hear nothing of the resources ask for them.
+        this.#resources = undefined;
+      }
     }
   }
 

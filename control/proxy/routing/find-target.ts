@@ -36,6 +36,8 @@ export interface DirectTarget extends Host {
   readonly addresses: readonly string[];
   /** Addresses that it may share with other hosts. */
   readonly shared: readonly string[];
+  /** Of services with a port of their own, by kind. */
+  readonly services?: Readonly<Record<string, readonly string[]>>;
   /** Address for users. */
   readonly peer: string;
 }

@@ -108,6 +108,27 @@ describe("the directory of hosts", () => {
     expect([await found("web-1"), await found("web-2")]).toEqual([[], ["web-2 record"]]);
   });
 
+  test("knows what dialled agents offer, as long as its answer is current", async () => {
+    const offered = [
+      { kind: "kube", name: "prod", labels: { env: "test" } },
+      { kind: "", name: "later" },
+    ];
+    const value = { addresses: ["10.0.0.5:3022"], offered, namedKinds: ["kube"], serviceAddresses: [{ kind: "kube", addresses: ["10.0.0.5:3026"] }] };
+    const begun = hosts.begun(60_000);
+    await auth.send(event({ changed: [route(idA, "web-1", { case: "dial", value })] }));
+    await begun;
+    expect(hosts.offering("kube", "prod")).toMatchObject([
+      { target: { identity: { id: idA }, services: { kube: ["10.0.0.5:3026"] } }, offered: { name: "prod", labels: { env: "test" } }, isNamed: true },
+    ]);
+    auth.now += 30_000;
+    expect(hosts.offering("kube", "prod")).toEqual([]);
+    await auth.send(event({ changed: [route(idA, "web-1", dial("10.0.0.5:3022"))] }));
+    expect(hosts.offering("kube", "prod")).toEqual([]);
+    await auth.send(event({ changed: [route(idA, "web-1", { case: "dial", value })] }));
+    await auth.send(event({ gone: [idA] }));
+    expect(hosts.offering("kube", "prod")).toEqual([]);
+  });
+
   test("a malformed host ends the watch: targets are asked for", async () => {
     await auth.send(event({ changed: [route("not-an-id", "web-1", record())] }));
     expect(await found("web-1")).toEqual(["asked record"]);

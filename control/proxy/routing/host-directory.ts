@@ -15,9 +15,11 @@ import {
   tunnelledHostSchema,
 } from "../../../core/resources/directory-host.ts";
 import { readDocuments } from "../../../core/resources/document.ts";
+import { maxOffered, offeredSchema } from "../../../core/resources/offered.ts";
 import { backOffDelay, failuresAfter } from "../../../core/transport/back-off.ts";
 import { NameIndex } from "../../name-index.ts";
 import { wait } from "../wait.ts";
+import { type DialledOffer, DialledOffers } from "./dialled-offers.ts";
 import type { DirectTarget, ElsewhereTarget, RecordedTarget } from "./find-target.ts";
 
 export interface HostDirectoryOptions {
@@ -38,6 +40,7 @@ const retryMs = 300_000;
 interface Hosts {
   readonly byId: Map<string, FoundHosts["reachable"][number] | FoundHosts["recorded"][number]>;
   readonly names: NameIndex;
+  readonly offers: DialledOffers;
 }
 
 /**
@@ -50,6 +53,8 @@ export class HostDirectory {
   #hosts: Hosts | undefined;
   #heardAt = Number.NEGATIVE_INFINITY;
   #sooner: () => void = () => {};
+  /** The first watch is complete, or has failed. */
+  readonly #begun = Promise.withResolvers<void>();
 
   constructor(options: HostDirectoryOptions) {
     this.#options = options;
@@ -69,6 +74,19 @@ export class HostDirectory {
     return { reachable: found.filter((host) => host.via !== "record"), recorded: found.filter((host) => host.via === "record") };
   }
 
+  /** Agents that proxies dial and that offer a resource; none without a current answer of the auth service. */
+  offering(kind: string, name: string): readonly DialledOffer[] {
+    return this.isCurrent ? (this.#hosts?.offers.offering(kind, name) ?? []) : [];
+  }
+
+  /** Resolves once this proxy's first watch is complete or has failed, at the latest after so many ms. Never rejects. */
+  async begun(limitMs: number): Promise<void> {
+    if (this.isCurrent) return;
+    const timer = setTimeout(() => this.#begun.resolve(), limitMs);
+    await this.#begun.promise;
+    clearTimeout(timer);
+  }
+
   /** Call this when the auth service was restarted: it may be another version. */
   retry(): void {
     this.#sooner();
@@ -81,6 +99,7 @@ export class HostDirectory {
     while (!signal.aborted) {
       const began = clock();
       const error = await this.#watch(signal).catch((thrown: unknown) => thrown);
+      this.#begun.resolve();
       if (signal.aborted) return;
       const code = error instanceof PlatformError ? error.code : undefined;
       failures = failuresAfter(failures, clock() - began);
@@ -99,7 +118,7 @@ export class HostDirectory {
   /** Ends with an error: the watch broke off, or was silent for too long. */
   async #watch(signal: AbortSignal): Promise<never> {
     const silent = new AbortController();
-    const hosts: Hosts = { byId: new Map(), names: new NameIndex() };
+    const hosts: Hosts = { byId: new Map(), names: new NameIndex(), offers: new DialledOffers() };
     let timer: NodeJS.Timeout | undefined;
     const listen = (): void => {
       clearTimeout(timer);
@@ -113,6 +132,7 @@ export class HostDirectory {
         apply(event, hosts);
         if (event.complete) this.#hosts = hosts;
         if (this.#hosts === hosts) this.#heardAt = this.#options.clock();
+        if (event.complete) this.#begun.resolve();
       }
     } finally {
       clearTimeout(timer);
@@ -121,14 +141,17 @@ export class HostDirectory {
   }
 }
 
-function apply({ changed, gone }: HostsEvent, { byId, names }: Hosts): void {
+function apply({ changed, gone }: HostsEvent, { byId, names, offers }: Hosts): void {
   for (const id of gone) {
     byId.delete(id);
     names.delete(id);
+    offers.delete(id);
   }
   for (const route of changed) {
-    byId.set(route.id, read(route));
+    const host = read(route);
+    byId.set(route.id, host);
     names.set(route.id, route.names.slice(0, 256));
+    offers.set(route.id, offersOf(host, route.via));
   }
   if (byId.size > maxHosts) throw new PlatformError("limit", `more than ${maxHosts} hosts have no tunnel to this proxy`);
 }
@@ -143,12 +166,23 @@ function read({
 }: MessageShape<typeof HostRouteSchema>): FoundHosts["reachable"][number] | FoundHosts["recorded"][number] {
   const host = { id, hostname, labels };
   if (via.case === "dial") {
-    const { addresses, shared } = via.value;
-    return targetOf.dial(directHostSchema.parse({ ...host, names: names.slice(0, 64), addresses, shared }));
+    const { addresses, shared, serviceAddresses } = via.value;
+    const services = Object.fromEntries(serviceAddresses.map((one) => [one.kind, one.addresses]));
+    return targetOf.dial(directHostSchema.parse({ ...host, names: names.slice(0, 64), addresses, shared, services }));
   }
   if (via.case === "tunnel") return targetOf.elsewhere(tunnelledHostSchema.parse({ ...host, proxies: via.value.proxies }));
   const since = via.case === "record" && via.value.since !== "" ? { since: via.value.since } : {};
   return targetOf.record(recordedHostSchema.parse({ ...host, ...since }));
+}
+
+/** Offers that this version cannot read, of a later auth service, are left out. */
+function offersOf(host: ReturnType<typeof read>, via: MessageShape<typeof HostRouteSchema>["via"]): readonly DialledOffer[] {
+  if (host.via !== "dial" || via.case !== "dial") return [];
+  const { offered, namedKinds } = via.value;
+  return offered.slice(0, maxOffered.count).flatMap((one) => {
+    const { data } = offeredSchema.safeParse(one);
+    return data === undefined ? [] : [{ target: host, offered: data, isNamed: namedKinds.includes(data.kind) }];
+  });
 }
 
 /** Time limit of the auth service's answer, ms. */
@@ -178,8 +212,8 @@ async function findByCall(auth: Pick<AuthClient, "findDirectHosts">, target: str
 
 /** Targets made from the auth service's facts about a host. Pure. */
 const targetOf = {
-  dial: ({ id, hostname, labels, addresses, shared }: DirectHost): DirectTarget => {
-    return { via: "dial", identity: { id }, facts: { hostname, labels }, addresses, shared, peer: addresses[0] ?? "" };
+  dial: ({ id, hostname, labels, addresses, shared, services = {} }: DirectHost): DirectTarget => {
+    return { via: "dial", identity: { id }, facts: { hostname, labels }, addresses, shared, services, peer: addresses[0] ?? "" };
   },
   elsewhere: ({ id, hostname, labels, proxies }: TunnelledHost): ElsewhereTarget => {
     return { via: "elsewhere", identity: { id }, facts: { hostname, labels }, proxies: proxies.map(({ name, addr }) => ({ name, addr })) };

@@ -4,11 +4,11 @@ import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { toOpensshPrivate } from "../../../core/ssh/keys.ts";
-import { connectSsh, type SshConnection } from "../../../core/ssh/ssh-client.ts";
+import type { SshConnection } from "../../../core/ssh/ssh-client.ts";
 import { startTestAgent, type TestAgent } from "../../../test/inside/connect-agent.ts";
-import { openSocket, startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
+import { jumpSsh } from "../../../test/inside/jump-ssh.ts";
+import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
 import type { UserKeys } from "../../../test/inside/user-keys.ts";
 import { hasProgram } from "../../../test/world/has-program.ts";
 
@@ -24,16 +24,8 @@ afterAll(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-async function jump(keys: UserKeys): Promise<SshConnection> {
-  return await connectSsh({
-    stream: await openSocket(cluster.proxy.addresses.ssh?.port ?? 0),
-    username: "anyone",
-    privateKey: keys.sshPrivateKey,
-    certificate: parseCertificateLine(keys.sshCertificate).blob,
-    hostAuthorities: cluster.hostCaSsh,
-    timeoutMs: 10_000,
-    signal: new AbortController().signal,
-  });
+async function jump(keys: UserKeys, at = cluster): Promise<SshConnection> {
+  return await jumpSsh(at, keys);
 }
 
 function forward(ssh: SshConnection, target: string, port = 22): Promise<Duplex> {
@@ -86,6 +78,31 @@ describe("the jump host", () => {
     const refused = await run(["-W", "nowhere:22", "box.main"]);
     expect(refused.stderr).toContain('no host "nowhere" is connected');
   });
+});
+
+test("a jump connection leaves a proxy that was replaced: what it has goes on, and it ends after that", async () => {
+  let aheadMs = 0;
+  await using replaced = await startTestCluster({ mode: "separate", clock: () => performance.now() + aheadMs });
+  const host = await startTestAgent(replaced, { hostname: "web-1" });
+  const bob = await replaced.login("bob");
+  const [shared, idle, other] = [await jump(bob, replaced), await jump(bob, replaced), await jump(bob, replaced)];
+  const closed = [shared, idle].map((ssh) => once(ssh, "close"));
+  const [channel] = [await forward(shared, "web-1"), await forward(other, "web-1")];
+  const stop = new AbortController();
+  void replaced.proxy.retire(stop.signal);
+  (await forward(shared, "web-1")).resume().end();
+  host.send({ type: "draining" });
+  await expect.poll(() => [...replaced.proxy.registry.all()].every(({ draining }) => draining)).toBe(true);
+  await expect(forward(shared, "web-1")).rejects.toThrow(/another process has taken over .*connect .* again/);
+  aheadMs = 6_000;
+  await closed[1];
+  channel.write("still here");
+  expect(String(await once(channel, "data"))).toBe("still here");
+  channel.end();
+  await once(channel, "close");
+  aheadMs += 6_000;
+  await closed[0];
+  stop.abort();
 });
 
 /** Options for the real `ssh` to log in at the jump port as alice, checking the proxy's host certificate. */

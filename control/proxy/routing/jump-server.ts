@@ -10,6 +10,8 @@ import { ipOf } from "../../../core/transport/host-port.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { relay } from "../../../core/transport/relay.ts";
 import { decodeStreamReply, maxStreamMessage } from "../../../core/transport/stream-request.ts";
+import type { KeptConnections } from "../kept-connections.ts";
+import { wait } from "../wait.ts";
 import type { ClientStreamServices } from "./client-stream.ts";
 import { auditRefusal, openStream } from "./open-stream.ts";
 
@@ -19,15 +21,25 @@ export interface JumpArrival {
   readonly established: () => void;
 }
 
+export interface JumpServices extends ClientStreamServices {
+  readonly kept: Pick<KeptConnections, "retired" | "add">;
+  readonly clock: () => number;
+}
+
 const handshakeMs = 20_000;
 /** Time limit of the agent's reply, ms. */
 const replyMs = 15_000;
+/** Time without a channel after which a connection is idle, and that to a replaced proxy ends, ms: a client opens its first one soon after its login. */
+const idleMs = 5_000;
 /** Maximum number of simultaneous channels of one connection. */
 const maxChannels = 100;
 const allowedPorts: readonly number[] = [0, 22, 3022];
 
-/** SSH server for stock clients that use the proxy as a jump host: it forwards to hosts of the cluster and does nothing else. */
-export async function acceptJump({ transport, peer, established }: JumpArrival, services: ClientStreamServices): Promise<void> {
+/**
+ * SSH server for stock clients that use the proxy as a jump host: it forwards to hosts of the cluster and does nothing else. Resolves once the client has asked for
+ * its first channel, or is idle.
+ */
+export async function acceptJump({ transport, peer, established }: JumpArrival, services: JumpServices): Promise<void> {
   const { sshKey, sshCertificate } = services.identity.current();
   transport.once("end", () => transport.end());
   const { connection, certificate } = await acceptSsh({
@@ -42,7 +54,7 @@ export async function acceptJump({ transport, peer, established }: JumpArrival, 
   established();
   const identity = fromSshCertificate(certificate);
   if (identity.kind !== "user") throw new PlatformError("internal", "a client of the jump host was accepted without a user identity");
-  serve(connection, { identity, peer }, services);
+  await Promise.race([serve(connection, { identity, peer }, services), wait(idleMs, services.signal)]);
 }
 
 /** Any user name is accepted: the certificate identifies the user, and the host checks the login. */
@@ -66,8 +78,18 @@ interface JumpClient {
   readonly peer: string;
 }
 
-function serve(connection: Connection, client: JumpClient, services: ClientStreamServices): void {
+/** Resolves at the first channel, or the end. */
+function serve(connection: Connection, client: JumpClient, services: JumpServices): Promise<void> {
+  const { kept, clock } = services;
+  const begun = Promise.withResolvers<void>();
   let channels = 0;
+  let usedAt = clock();
+  const forget = kept.add(() => {
+    if (channels > 0 || clock() - usedAt < idleMs) return;
+    forget();
+    connection.end();
+  });
+  connection.on("close", forget).on("close", begun.resolve);
   guardRefusals(connection, (error) => {
     auditRefusal({ error, clientAddress: client.peer, user: client.identity.name }, services);
     connection.end();
@@ -87,18 +109,29 @@ function serve(connection: Connection, client: JumpClient, services: ClientStrea
     const refuse = (error: PlatformError): void => refuseChannel(connection, reject, prohibited(error));
     if (channels >= maxChannels) return refuse(new PlatformError("limit", `too many connections through this jump host (limit ${maxChannels})`));
     channels += 1;
-    openTarget({ target: destIP, port: destPort }, client, services)
-      .then((stream) => {
+    const relayed = openTarget({ target: destIP, port: destPort }, client, services)
+      .then(async (stream) => {
         const channel: Duplex = accept();
         channel.on("error", () => {});
-        const relayed = relay(channel, stream, { signal: services.signal }).catch(() => {});
-        services.relaying.add(relayed);
-        return relayed;
+        await relay(channel, stream, { signal: services.signal });
+        usedAt = clock();
       })
-      .catch((thrown: unknown) => refuse(toPlatformError(thrown)))
+      .catch((thrown: unknown) => refuse(kept.retired ? leftBehind(toPlatformError(thrown)) : toPlatformError(thrown)))
       .finally(() => {
         channels -= 1;
       });
+    services.relaying.add(relayed);
+    begun.resolve();
+  });
+  return begun.promise;
+}
+
+/** The refusal of a proxy that was replaced: a host that is not connected here is most likely connected to the new process. */
+function leftBehind(error: PlatformError): PlatformError {
+  if (error.code !== "not_found" && error.code !== "unavailable") return error;
+  return new PlatformError("unavailable", `${error.message}; another process has taken over since this connection to the jump host began`, {
+    cause: error,
+    hint: "connect to the jump host again; `ssh -O exit <this proxy>` ends a shared connection",
   });
 }
 

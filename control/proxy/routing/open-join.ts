@@ -49,7 +49,7 @@ async function openChannel(session: ActiveSession, { hostCaPem }: Access, servic
   if (host === undefined) {
     throw new PlatformError("unavailable", `the host of this session, ${name}, is not connected to this proxy now`, { hint: "try again shortly" });
   }
-  const dialled = await dialDirect({ ...services, hostAuthorities: hostCaPem, addresses: host.addresses, hosts: [host], name });
+  const dialled = await dialDirect({ ...services, hostAuthorities: hostCaPem, addresses: host.addresses, hosts: [host], name: () => name });
   return dialled.socket;
 }
 

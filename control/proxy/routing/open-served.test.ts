@@ -50,12 +50,14 @@ async function open({ agents = [{ id: idA }], allow, deny = {}, locks = [], ...f
       return own === undefined ? new PassThrough() : await own();
     };
     const offered = { kind: "db", name: "orders", labels, details: { protocol } };
-    return { tunnel: { identity: { id }, facts: { hostname: `host-${id.slice(0, 1)}` }, openStream } as unknown as Tunnel, offered };
+    const facts = { hostname: `host-${id.slice(0, 1)}`, labels: {} };
+    return { tunnel: { identity: { id }, facts, offerLimits: {}, openStream } as unknown as Tunnel, offered };
   });
   const services = {
     log: silentLog,
     access: { forUser: async () => ({ revision: "7", roles: [roleOf(allow ?? usual, deny)], locks }) },
-    registry: { offering: (kind: string, name: string) => (kind === "db" && name === "orders" ? offers : []) },
+    registry: { allOffering: (kind: string, name: string) => (kind === "db" && name === "orders" ? offers : []) },
+    hosts: { offering: () => [] },
     expected: { areComing: false },
     running: { add: (stream: unknown) => added.push(stream) },
     limited: { add: async () => {} },

@@ -2,19 +2,19 @@ import { randomInt } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { differenceError, differingOffers } from "../../../core/access/agreed-offers.ts";
 import { authorize } from "../../../core/access/authorize.ts";
-import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type ServedKind, serviceKinds } from "../../../core/kinds/service-kinds.ts";
 import { bindsDbNames } from "../../../core/resources/db.ts";
 import { type Offered, offeredHealths, splitHealth } from "../../../core/resources/offered.ts";
 import { ipOf } from "../../../core/transport/host-port.ts";
-import { agentOffer, type Offering } from "../tunnels/registry.ts";
-import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
 import { beginStream } from "./begin-stream.ts";
+import { agentOffer, type OfferingAgent, offeringAgents } from "./offering-agents.ts";
+import { openToAgent } from "./open-to-agent.ts";
 import type { Access } from "./read-access.ts";
 import type { ChosenHost, ClientRequest, RoutingServices, StreamAsk } from "./routing-services.ts";
 import { wantedOffers } from "./wanted-offers.ts";
 
-type Offers = readonly Offering<Tunnel>[];
+type Offers = readonly OfferingAgent[];
 
 /** Maximum wait for an agent that offers the resource, while hosts of the process before are still on their way here, ms. */
 const comingMs = 5_000;
@@ -25,21 +25,22 @@ export async function openServed(ask: StreamAsk<ServedKind>, services: RoutingSe
   const { kind, target } = request;
   const access = await services.access.forUser(identity);
   if (services.expected.areComing) await services.registry.offeredSoon(kind, target, comingMs);
-  const offers = wantedOffers(request, services.registry);
-  const allowed = allowedTunnels(ask, { ...access, offers }, services);
+  if ("directPort" in serviceKinds[kind]) await services.hosts.begun(comingMs);
+  const offers = wantedOffers(request, services);
+  const allowed = allowedAgents(ask, { ...access, offers }, services);
   requireAgreement(request, offers, services);
-  const { tunnel, channel } = await openAny(allowed, request, services);
-  if (chosen !== undefined) chosen.host = tunnel;
-  await beginStream({ ...ask, access, host: tunnel.identity.id, channel }, services);
+  const { host, channel } = await openToAgent(allowed, { ...request, hostAuthorities: access.hostCaPem }, services);
+  if (chosen !== undefined) chosen.host = host;
+  await beginStream({ ...ask, access, host: host.identity.id, channel }, services);
   return channel;
 }
 
-/** Tunnels of the agents that offer the resource and that the user may reach, the best first. Throws `not_found` or `denied`. */
-function allowedTunnels(
+/** The agents that offer the resource and that the user may reach, the best first. Throws `not_found` or `denied`. */
+function allowedAgents(
   { identity, request, clientAddress }: StreamAsk<ServedKind>,
   { roles, locks, offers }: Pick<Access, "roles" | "locks"> & { readonly offers: Offers },
   services: RoutingServices,
-): readonly Tunnel[] {
+): Offers {
   const { kind, target } = request;
   if (offers.length === 0) {
     const { noun } = serviceKinds[kind].served;
@@ -50,14 +51,14 @@ function allowedTunnels(
   const ordered = inOrder(offers, randomInt);
   const facts = { identity, roles, locks, clientIp: ipOf(clientAddress), now: services.now() };
   let refusal: unknown;
-  const allowed = ordered.flatMap(({ tunnel, offered: { name, labels, details } }) => {
+  const allowed = ordered.filter(({ agent, offered: { name, labels, details } }) => {
     try {
       const makesAccounts = details?.admin_user !== undefined;
-      authorize({ ...facts, ask: { kind, served: { name, labels }, ...namesIn(request, details), serverId: tunnel.identity.id, makesAccounts } });
-      return [tunnel];
+      authorize({ ...facts, ask: { kind, served: { name, labels }, ...namesIn(request, details), serverId: agent.identity.id, makesAccounts } });
+      return true;
     } catch (thrown) {
       refusal ??= thrown;
-      return [];
+      return false;
     }
   });
   if (allowed.length === 0) throw refusal;
@@ -68,9 +69,8 @@ function allowedTunnels(
  * Throws `conflict` while agents that offer the resource could decide differently about it, whichever of them the request names: access must depend neither
  * on the agent that a connection gets, nor on what another agent claims.
  */
-function requireAgreement({ kind, target: name }: ClientRequest<ServedKind>, offers: Offers, { registry }: RoutingServices): void {
-  const others = registry.offering(kind, name).filter(({ tunnel }) => offers.every((one) => one.tunnel !== tunnel));
-  const pair = differingOffers([...offers, ...others].map(agentOffer));
+function requireAgreement({ kind, target: name }: ClientRequest<ServedKind>, offers: Offers, services: RoutingServices): void {
+  const pair = differingOffers([...offers, ...offeringAgents({ kind, name }, services)].map(agentOffer));
   if (pair !== undefined) throw differenceError({ kind, name }, pair);
 }
 
@@ -96,27 +96,4 @@ function namesIn(
   const stated = Object.entries<string>(parameters).filter(([name, value]) => value !== "" && isBound(name));
   const names = Object.fromEntries(stated.filter(([parameter]) => known.includes(parameter)));
   return { names, without: known.filter((parameter) => !(parameter in names)) };
-}
-
-/** A channel to the first of them that opens one. Throws `unavailable` with the first failure. */
-async function openAny(
-  tunnels: readonly Tunnel[],
-  { kind, target }: ClientRequest<ServedKind>,
-  { log }: RoutingServices,
-): Promise<{ readonly tunnel: Tunnel; readonly channel: Duplex }> {
-  let fault: unknown;
-  for (const tunnel of tunnels) {
-    try {
-      return { tunnel, channel: await tunnel.openStream(openMs) };
-    } catch (thrown) {
-      fault ??= thrown;
-      log.info("an agent did not open a stream: trying the next one", { [kind]: target, host: tunnel.identity.id, error: errorText(thrown) });
-    }
-  }
-  const { noun } = serviceKinds[kind].served;
-  const silent = tunnels.length === 1 ? "its agent does not answer" : `none of its ${tunnels.length} agents answers`;
-  throw new PlatformError("unavailable", `${noun} ${JSON.stringify(target.slice(0, 64))} is unreachable: ${silent}: ${errorText(fault)}`, {
-    cause: fault,
-    hint: "try again in a moment",
-  });
 }

@@ -1,9 +1,14 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { expect, test } from "vitest";
 import { roleOf } from "../../../core/access/testing/role-of.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
+import { silentLog } from "../../../core/log/log.ts";
 import type { Node } from "../../../core/resources/node.ts";
 import type { DirectTarget } from "./find-target.ts";
-import { findOpenssh, requireEveryLogin, sharedAddress } from "./open-ssh.ts";
+import { findOpenssh, openSsh, requireEveryLogin, sharedAddress } from "./open-ssh.ts";
+import type { RoutingServices } from "./routing-services.ts";
 
 const host = (id: string, hostname: string, ...shared: string[]): DirectTarget => {
   const own = `${hostname}.internal:3022`;
@@ -82,4 +87,36 @@ test.for([
   const asked = (): void => requireEveryLogin(target, { identity: identity(...logins), roles, locks: [], clientIp: "192.0.2.1", now });
   if (refusal === undefined) expect(asked).not.toThrow();
   else expect(asked).toThrow(refusal);
+});
+
+// A recording proxy waits for the auth service and for the user's login before anybody reads the connection.
+test("a host without an agent that resets its connection ends that alone", async () => {
+  const server = createServer();
+  const accepted = once(server, "connection") as Promise<[Socket]>;
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  const openssh = [node("id-1", "legacy-1", `127.0.0.1:${port}`)];
+  const services = {
+    log: silentLog,
+    access: { forUser: async () => ({ roles: [roleOf("allow root on env=test", "a")], locks: [], openssh }) },
+    registry: { find: () => [] },
+    hosts: { find: async () => ({ reachable: [], recorded: [] }) },
+    expected: { settled: async () => {} },
+    arriving: { settled: async () => {} },
+    running: { add: () => {} },
+    audit: { emit: () => {} },
+    between: async (channel: Duplex) => {
+      const [far] = await accepted;
+      const closed = new Promise((resolve) => channel.resume().once("close", resolve));
+      far.resetAndDestroy();
+      await closed;
+      return channel;
+    },
+    cluster: "example",
+    now: () => now,
+  } as unknown as RoutingServices;
+  const request = { kind: "ssh", target: "legacy-1", parameters: { login: "root" } } as const;
+  const channel = await openSsh({ identity: identity("root"), request, clientAddress: "192.0.2.1:1" }, services, { host: undefined });
+  expect(channel.destroyed).toBe(true);
+  server.close();
 });

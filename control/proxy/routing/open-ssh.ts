@@ -7,6 +7,7 @@ import { sshLogins, type UserIdentity } from "../../../core/identity/identity.ts
 import type { Lock } from "../../../core/resources/lock.ts";
 import type { Node } from "../../../core/resources/node.ts";
 import type { Role } from "../../../core/resources/role.ts";
+import { ignoreError } from "../../../core/transport/dial/attempt.ts";
 import { dial } from "../../../core/transport/dial/dial.ts";
 import { ipOf, parseHostPort } from "../../../core/transport/host-port.ts";
 import { encodeStreamReply } from "../../../core/transport/stream-request.ts";
@@ -57,7 +58,7 @@ async function dialShared(facts: Parameters<typeof findTarget<Target>>[0], { hos
   const address = direct.length === candidates.length ? sharedAddress(direct, target, services.cluster) : undefined;
   if (address === undefined || namesakesAway(facts).length > 0) return undefined;
   const hosts = allowedTargets({ ...facts, candidates: direct });
-  return await dialDirect({ ...services, hostAuthorities: hostCaPem, addresses: [address], hosts, name: target });
+  return await dialDirect({ ...services, hostAuthorities: hostCaPem, addresses: [address], hosts, name: () => target });
 }
 
 async function openChannel(host: TunnelTarget | DirectTarget | ElsewhereTarget, { hostCaPem }: Access, services: RoutingServices): Promise<Duplex> {
@@ -67,7 +68,7 @@ async function openChannel(host: TunnelTarget | DirectTarget | ElsewhereTarget, 
     return await tunnel.openStream(openMs);
   }
   const { addresses, facts } = host;
-  const { socket } = await dialDirect({ ...services, hostAuthorities: hostCaPem, addresses, hosts: [host], name: facts.hostname });
+  const { socket } = await dialDirect({ ...services, hostAuthorities: hostCaPem, addresses, hosts: [host], name: () => facts.hostname });
   return socket;
 }
 
@@ -149,7 +150,8 @@ async function openOpenssh(
       hint: "check that the host is up, and spec.addr of its node",
     });
   });
-  socket.unshift(encodeStreamReply({ ok: true }));
+  // It stays: a proxy that records waits for the auth service and the user's login before it listens.
+  socket.on("error", ignoreError).unshift(encodeStreamReply({ ok: true }));
   const { login } = request.parameters;
   const sessionId = randomUUID();
   const session = { server_id: id, server_name: hostname, user: identity.name, login, sid: sessionId, "addr.remote": clientAddress };

@@ -31,8 +31,8 @@ export interface DialDirectOptions {
   readonly addresses: readonly string[];
   /** Hosts that may answer there. */
   readonly hosts: readonly DirectTarget[];
-  /** Name for users. */
-  readonly name: string;
+  /** Name of the host at an address, for users. */
+  readonly name: (address: string) => string;
   readonly identity: CurrentIdentity;
   /** PEM. */
   readonly hostAuthorities: readonly string[];
@@ -88,7 +88,7 @@ async function turnAfter(before: Promise<Dialled> | undefined, signal: AbortSign
 async function dialOne(text: string, options: DialDirectOptions, signal: AbortSignal): Promise<Dialled> {
   const { hosts, name, hostAuthorities: ca, now, timeoutMs = usualMs } = options;
   const { cluster, credentials } = options.identity.current();
-  const message = `could not connect to ${name} at ${text}`;
+  const message = `could not connect to ${name(text)} at ${text}`;
   const servername = roleServerName("node");
   const tls = { alpn: [alpn.direct], servername, ca, certificate: credentials.tlsCertificate, privateKey: credentials.tlsPrivateKey };
   let socket: TLSSocket;

@@ -25,7 +25,7 @@ export interface RoutingServices {
   /** Hosts whose tunnel is being reported to the auth service. */
   readonly arriving: ExpectedHosts;
   /** Hosts that match a target, besides those with a tunnel here. */
-  readonly hosts: Pick<HostDirectory, "find">;
+  readonly hosts: Pick<HostDirectory, "find" | "offering" | "begun">;
   readonly identity: CurrentIdentity;
   readonly running: RunningStreams;
   readonly limited: LimitedStreams;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { olderProcess, whileHealthy } from "../../../core/kinds/stream-kinds.ts";
-import type { Registered } from "../tunnels/registry.ts";
+import type { Tunnel } from "../tunnels/tunnel.ts";
 import { wantedOffers } from "./wanted-offers.ts";
 
 const [idA, idB] = ["11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"];
@@ -15,14 +15,17 @@ interface Fake {
 function wanted(host: string, fakes: readonly Fake[]): readonly string[] {
   const tunnels = fakes.map(({ id, health = "unknown", draining = false }, index) => {
     const offered = [{ kind: "db", name: "orders", labels: {}, details: { health } }];
-    return { identity: { id }, draining, ended: false, offered, peer: `${index}` } as unknown as Registered;
+    const facts = { hostname: id, labels: {} };
+    return { identity: { id }, facts, offerLimits: {}, draining, ended: false, offered, peer: `${index}` } as unknown as Tunnel;
   });
   const registry = {
-    offering: () => tunnels.filter((one) => !one.draining).flatMap((tunnel) => tunnel.offered.map((offered) => ({ tunnel, offered }))),
+    allOffering: () => tunnels.filter((one) => !one.draining).flatMap((tunnel) => tunnel.offered.map((offered) => ({ tunnel, offered }))),
     ofHost: (id: string) => tunnels.filter((one) => one.identity.id === id),
+    newest: (id: string) => tunnels.find((one) => one.identity.id === id),
   };
   const parameters = { user: "", name: "", host, at: "" };
-  return wantedOffers({ kind: "db", target: "orders", parameters }, registry).map(({ tunnel }) => tunnel.peer);
+  const known = { registry, hosts: { offering: () => [] } };
+  return wantedOffers({ kind: "db", target: "orders", parameters }, known).map(({ agent }) => agent.peer);
 }
 
 test("without a host every agent may serve, with one its own alone", () => {

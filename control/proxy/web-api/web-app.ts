@@ -8,6 +8,7 @@ import { type ArrivedSocket, peerAddress } from "../../../core/transport/arrival
 import { formatHostPort } from "../../../core/transport/host-port.ts";
 import { upgradePath } from "../../../core/transport/upgrade/websocket-stream.ts";
 import type { AppSites } from "../app-front/app-sites.ts";
+import type { KeptConnections } from "../kept-connections.ts";
 import type { Access } from "../routing/read-access.ts";
 import type { RoutingServices } from "../routing/routing-services.ts";
 import type { RelayedStreams } from "../routing/running-streams.ts";
@@ -19,8 +20,10 @@ import { OpenSockets } from "./api/open-sockets.ts";
 import type { TakeUpgrade } from "./api/socket-route.ts";
 import { authorityRoutes } from "./authority-routes.ts";
 import { connectionUpgrade, plainUpgradeRoute } from "./connection-upgrade.ts";
+import type { ForwardedPeers } from "./forwarded-peers.ts";
 import { inviteRoutes } from "./invite-routes.ts";
 import { jwksRoute } from "./jwks-route.ts";
+import { kubeRoutes } from "./kube/kube-routes.ts";
 import { launchPageRoute } from "./launch-page.ts";
 import { launchRoutes } from "./launch-routes.ts";
 import { packageRoutes } from "./package-routes.ts";
@@ -69,10 +72,12 @@ export interface WebServices {
   readonly relaying: RelayedStreams;
   /** Takes what comes in a connection upgrade. */
   readonly receiveUpgraded: (socket: ArrivedSocket) => void;
+  readonly forwarded: Pick<ForwardedPeers, "name">;
+  readonly kept: Pick<KeptConnections, "addServer">;
   readonly signal: AbortSignal;
 }
 
-export interface WebApp extends Pick<WebServer, "accept" | "requests" | "closeIdle"> {
+export interface WebApp extends Pick<WebServer, "accept" | "requests"> {
   close(): Promise<void>;
 }
 
@@ -80,7 +85,7 @@ const maxBody = 16_384;
 
 /** The web API, the Web UI and the few pages beside it. Bodies are bounded here, headers and waits by the server. */
 export async function createWebApp(services: WebServices): Promise<WebApp> {
-  const server = createWebServer();
+  const server = createWebServer({ kept: services.kept, named: (request) => services.forwarded.name(request) });
   const app = Fastify({
     serverFactory: (handler) => server.serve(handler),
     bodyLimit: maxBody,
@@ -108,14 +113,16 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
   launchPageRoute(app);
   plainUpgradeRoute(app);
   uiRoutes(app, { archive: uiArchive });
-  const api = createApi(app, browserSessions(services.auth), services);
+  const api = createApi(app, browserSessions(services.auth, services.clusterName), services);
   const openSockets = new OpenSockets(services);
   const sessionsEnded = (): void => {
     services.sessionsEnded();
     openSockets.checkSoon();
   };
   apiRoutes(api, { ...services, sessionsEnded });
-  fileRoutes(api, { ...services.routing, relaying: services.relaying, openSockets });
+  const { routing, relaying, signal } = services;
+  fileRoutes(api, { ...routing, relaying, signal, openSockets });
+  kubeRoutes(api, { ...routing, signal, openSockets });
   server.upgrade(socketRoutes(api, services, openSockets));
   await app.ready();
   return {
@@ -123,7 +130,6 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
     get requests() {
       return server.requests;
     },
-    closeIdle: () => server.closeIdle(),
     close: async () => {
       server.closeAll();
       await app.close();
@@ -156,7 +162,7 @@ function socketRoutes(
 ): ReadonlyMap<string, TakeUpgrade> {
   const report = (error: PlatformError): void => log.error("a WebSocket failed", { error: error.cause ?? error });
   const sockets = { openSockets, peerOf: ({ socket }: IncomingMessage) => peerAddress(socket), signal, report };
-  const streams = { ...routing, relaying };
+  const streams = { ...routing, relaying, signal };
   return new Map([
     [upgradePath, connectionUpgrade(receiveUpgraded)],
     [terminalPath, terminalRoute(api, streams, sockets)],

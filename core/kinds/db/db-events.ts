@@ -2,8 +2,8 @@ import { z } from "zod";
 import { auditEvents, count, maxAuditCommand, maxShort, moment, outcome, server, short, text } from "../../audit/event-spec.ts";
 
 /**
- * Fields of every audit event of a database session. `db_service` is the resource; `db_user` and `db_name` are empty until they are known. `relayed_by`: id
- * of the proxy whose database port the client has used.
+ * Fields of every audit event of a database session. `db_service` is the resource; `db_user` and `db_name` are empty until they are known. `db_member`: the member of a
+ * cluster that the client has asked for, `host:port`. `relayed_by`: id of the proxy whose database port the client has used.
  */
 export const dbSession = {
   ...server,
@@ -14,6 +14,7 @@ export const dbSession = {
   db_uri: text,
   db_user: short,
   db_name: short,
+  db_member: short.optional(),
   relayed_by: short.optional(),
 };
 

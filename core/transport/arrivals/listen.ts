@@ -57,3 +57,9 @@ export function peerAddress(socket: Pick<ArrivedSocket, "remoteAddress" | "remot
   const host = (socket.remoteAddress ?? "unknown").replace(/^::ffff:(?=\d+\.)/, "");
   return formatHostPort({ host, port: socket.remotePort ?? 0 });
 }
+
+/** Gives a connection the address of the client behind a balancer, for all who look at it later. */
+export function setPeer(socket: ArrivedSocket, { remoteAddress, remotePort }: Pick<ArrivedSocket, "remoteAddress" | "remotePort">): void {
+  const fixed = { configurable: true, enumerable: true };
+  Object.defineProperties(socket, { remoteAddress: { value: remoteAddress, ...fixed }, remotePort: { value: remotePort, ...fixed } });
+}

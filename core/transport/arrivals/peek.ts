@@ -14,7 +14,24 @@ export interface PeekOptions {
  * Reads until the peer's protocol is clear, and puts everything back into the socket, which is left paused.
  * Throws PlatformError `invalid`, `timeout` or `unavailable`.
  */
-export function peek(socket: Duplex, options: PeekOptions): Promise<Peeked> {
+export async function peek(socket: Duplex, options: PeekOptions): Promise<Peeked> {
+  return await readStart(socket, options, (bytes) => {
+    const value = recognize(bytes);
+    return value && { value, used: 0 };
+  });
+}
+
+/** What the first bytes of a connection are, and how many of them are used up. */
+interface Start<Value> {
+  readonly value: Value;
+  readonly used: number;
+}
+
+/**
+ * Reads until the first bytes make sense to `read` (undefined: more are needed), and puts those that are not used back into the socket, which is left paused.
+ * Throws what `read` throws, PlatformError `timeout` or `unavailable`.
+ */
+export function readStart<Value>(socket: Duplex, options: PeekOptions, read: (bytes: Buffer) => Start<Value> | undefined): Promise<Value> {
   return new Promise((resolve, reject) => {
     let held: Buffer = Buffer.alloc(0);
     const finish = (settle: () => void): void => {
@@ -36,12 +53,12 @@ export function peek(socket: Duplex, options: PeekOptions): Promise<Peeked> {
       }
       if (held.length === 0) return;
       try {
-        const found = recognize(held);
+        const found = read(held);
         if (found === undefined) return;
         finish(() => {
           socket.pause();
-          socket.unshift(held);
-          resolve(found);
+          if (found.used < held.length) socket.unshift(held.subarray(found.used));
+          resolve(found.value);
         });
       } catch (thrown) {
         fail(thrown instanceof PlatformError ? thrown : new PlatformError("internal", "could not read the first message", { cause: thrown }));

@@ -1,8 +1,11 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { duplexPair } from "node:stream";
+import { setImmediate as turn } from "node:timers/promises";
 import { type ConnectionOptions, connect as connectTls, createSecureContext, getCiphers, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { Attempt } from "../dial/attempt.ts";
+import { startTls } from "../dial/start-tls.ts";
 import { createTestAuthority } from "../dial/testing/test-certificate.ts";
 import { hostContext, terminateTls, webContext } from "./server-tls.ts";
 
@@ -31,6 +34,34 @@ test("the server does not wait for a client that leaves during the handshake, su
   expect(performance.now() - begun).toBeLessThan(5_000);
   client.destroy();
   server.close();
+});
+
+test.for(["client", "server"] as const)("inside another stream, the %s reads what came before its end, however late it reads", async (slow) => {
+  const authority = await createTestAuthority();
+  const { cert, key } = await authority.issue({ type: "dns", value: "a.test" });
+  const [near, far] = duplexPair();
+  const options = { alpn: ["echo"], servername: "a.test", ca: [authority.cert] };
+  using attempt = new Attempt({ timeoutMs: 10_000 });
+  const [client, server] = await Promise.all([
+    startTls(near, options, { attempt, peer: "the test", hint: "" }),
+    terminateTls(far, { context: hostContext({ tlsCertificate: cert, tlsPrivateKey: key }), alpn: "echo" }),
+  ]);
+  const [reader, writer] = slow === "client" ? [client, server] : [server, client];
+  const outer = slow === "client" ? near : far;
+  // Its data waits in TLS, as it does while the next stream on its way has no room.
+  reader.once("data", () => reader.pause());
+  writer.write("first");
+  await once(reader, "pause");
+  writer.end(Buffer.alloc(30_000));
+  await once(outer, "end");
+  // As a tunnel's stream that its peer has closed.
+  outer.destroy();
+  await once(outer, "close");
+  for (let turns = 0; turns < 10; turns += 1) await turn();
+  expect(reader.destroyed).toBe(false);
+  const closed = once(reader, "close");
+  expect(Buffer.concat((await reader.toArray()) as Buffer[])).toHaveLength(30_000);
+  await closed;
 });
 
 const servers: Server[] = [];

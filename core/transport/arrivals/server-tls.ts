@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import { createSecureContext, type SecureContext, TLSSocket, type TLSSocketOptions } from "node:tls";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { feedInPieces } from "../../node-internals/feed-in-pieces.ts";
+import { readBeforeClose } from "../../node-internals/read-before-close.ts";
 
 export interface TerminateTlsOptions {
   readonly context: SecureContext;
@@ -31,13 +32,14 @@ export function terminateTls(
   { context, alpn, requestCertificate = false, timeoutMs = usualMs }: TerminateTlsOptions,
 ): Promise<TLSSocket> {
   feedInPieces(socket);
-  const tls = new TLSSocket(socket as Socket, {
+  const options: TLSSocketOptions = {
     isServer: true,
     secureContext: context,
     ALPNCallback: only(alpn),
     requestCert: requestCertificate,
     rejectUnauthorized: false,
-  });
+  };
+  const tls = readBeforeClose(socket, () => new TLSSocket(socket as Socket, options));
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
   const timer = setTimeout(() => fail(tls, new PlatformError("timeout", "the TLS handshake took too long")), timeoutMs);
   handshakes.set(tls, { socket, timer, resolve, reject });

@@ -3,7 +3,7 @@ import { copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { output } from "../program.ts";
 
-/** The images that the real node has; nothing is pulled. */
+/** The images that the real node has; others are pulled from registries that a story names (`trustRegistry`). */
 export const busyboxImage = "registry.test/busybox:1";
 export const pauseImage = "registry.test/pause:1";
 

@@ -64,6 +64,9 @@ const bridge = {
   ],
 };
 
+/** In the cluster's folder: registries from which the real node pulls, each a folder that containerd reads at each pull. */
+export const registriesFolder = "registries";
+
 /** Root and state folder: state in memory, images and containers on the disk. Without CAP_SYS_RESOURCE a container's score cannot be lowered. */
 function containerdConfig(folder: string): string {
   return `version = 2
@@ -78,6 +81,8 @@ state = "/run/containerd"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
     conf_dir = "${folder}/cni"
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "${folder}/${registriesFolder}"
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "overlayfs"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]

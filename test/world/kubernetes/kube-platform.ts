@@ -49,6 +49,8 @@ export interface KubePlatformOptions extends ClusterOptions {
   /** Network namespace of the agent, connected to the API server already. */
   readonly agentNetns?: string;
   readonly agentEnv?: Readonly<Record<string, string>>;
+  /** The agent joins the auth service directly, and listens. */
+  readonly direct?: boolean;
   /** Kubeconfig of the agent, default: of a service account. */
   readonly kubeconfig?: string;
 }
@@ -78,7 +80,13 @@ export class KubePlatform implements AsyncDisposable {
   }
 
   /** One more agent that offers the cluster. */
-  async agent({ agentNetns, agentEnv, kubeconfig, labels = "env: test" }: KubePlatformOptions & { readonly labels?: string } = {}): Promise<Agent> {
+  async agent({
+    agentNetns,
+    agentEnv,
+    kubeconfig,
+    direct = false,
+    labels = "env: test",
+  }: KubePlatformOptions & { readonly labels?: string } = {}): Promise<Agent> {
     const file = kubeconfig ?? (await this.world.agentKubeconfig(this.kube));
     const agent = await this.cluster.agent({
       name: `kube-${this.agents.length + 1}`,
@@ -86,6 +94,7 @@ export class KubePlatform implements AsyncDisposable {
       services: `kubernetes_service:\n  enabled: yes\n  kubeconfig_file: ${file}\n  labels: { ${labels} }\n`,
       noWait: true,
       netns: agentNetns,
+      ...(direct && { authServer: `${this.cluster.proxy.replace(/:\d+$/, "")}:${this.cluster.ports.auth}` }),
       ...(agentEnv && { env: agentEnv }),
     });
     this.agents.push(agent);
@@ -119,6 +128,21 @@ export class KubePlatform implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.cluster[Symbol.asyncDispose]();
   }
+}
+
+interface AdminKubeconfig {
+  readonly users: readonly { readonly user: Readonly<Record<"client-certificate-data" | "client-key-data", string>> }[];
+}
+
+/** Where the API server's admin connects to, not through us. */
+export async function adminEntrance({ apiServerUrl, ca, adminKubeconfig }: KubeWorld): Promise<Entrance> {
+  const { users } = JSON.parse(await readFile(adminKubeconfig, "utf8")) as AdminKubeconfig;
+  const pem = (name: "client-certificate-data" | "client-key-data"): string => Buffer.from(users[0]?.user[name] ?? "", "base64").toString();
+  const { hostname, port } = new URL(apiServerUrl);
+  return {
+    ...{ host: hostname, port: Number(port), prefix: "", servername: "kubernetes", ca },
+    ...{ cert: pem("client-certificate-data"), key: pem("client-key-data") },
+  };
 }
 
 interface Kubeconfig {

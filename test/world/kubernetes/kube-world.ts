@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Finished, output, type RunOptions, run } from "../program.ts";
 import { until } from "../until.ts";
 import { apiPort } from "./control-plane.ts";
 import { type KubeApi, kubeApi } from "./kube-api.ts";
+import { registriesFolder } from "./kube-node.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
 import { type KubectlVersion, kubectl } from "./kubectl.ts";
 import { freeAddresses, openKeeper } from "./open-keeper.ts";
@@ -48,8 +49,10 @@ export interface KubeWorld extends AsyncDisposable {
   readonly outerAddress: string;
   /** Gives the real node an image: an archive of an OCI layout, which gets this name. */
   importImage(archive: string, name: string): Promise<void>;
-  /** Pods of the real node reach this machine, and the API server at its service's address, as in clusters with kube-proxy. For worlds of one's own. */
+  /** Pods of the real node reach this machine, and the API server at its service's address, as in clusters with kube-proxy. */
   letOut(): Promise<void>;
+  /** The real node pulls images from a registry, `host:port`, whose certificate this authority has signed; PEM. */
+  trustRegistry(host: string, ca: string): Promise<void>;
   /** Connects a network namespace: the API server is reached there at the same address, through its firewall `inet fw` too. */
   connect(netns: string): Promise<void>;
 }
@@ -114,11 +117,24 @@ export async function kubeWorld({ own = false }: { readonly own?: boolean } = {}
       await output("nsenter", [...inside, ...ctr, "images", "import", "--base-name", name, archive]);
     },
     letOut: async () => {
-      const rules = `table ip pods {
+      // Story files that share the cluster replace each other's rules, which are the same.
+      const rules = `add table ip pods
+      delete table ip pods
+      table ip pods {
         chain out { type nat hook postrouting priority 100; ip saddr 10.244.0.0/16 oifname "eth0" masquerade; }
         chain in { type nat hook prerouting priority -100; ip daddr 10.96.0.1 tcp dport 443 dnat to ${kept.address}:${apiPort}; }
       }`;
       await output("nsenter", [`--net=/proc/${kept.pid}/ns/net`, "nft", "-f", "-"], { input: rules });
+    },
+    trustRegistry: async (host, authority) => {
+      const folder = join(kept.folder, registriesFolder, host);
+      await mkdir(folder, { recursive: true });
+      await writeFile(join(folder, "ca.crt"), authority);
+      const place = `https://${host}`;
+      await writeFile(
+        join(folder, "hosts.toml"),
+        `server = "${place}"\n[host."${place}"]\n  capabilities = ["pull", "resolve"]\n  ca = "${join(folder, "ca.crt")}"\n`,
+      );
     },
     connect: async (netns) => {
       const [theirs, ours] = await freeAddresses();

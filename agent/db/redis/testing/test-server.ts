@@ -12,6 +12,8 @@ export class TestServer implements Disposable {
   certified: string | undefined = "alice";
   /** Account that a password logs in; undefined: the one that was stated. */
   renamed: string | undefined;
+  /** Lines of CLUSTER NODES; undefined: it is not a member of a cluster. */
+  nodes: string | undefined;
 
   constructor() {
     this.#listener = createServer((socket) => {
@@ -58,6 +60,8 @@ export class TestServer implements Disposable {
     if (word === "ACL") return [`$${user.length}\r\n${user}\r\n`];
     if (word === "GET") return [rest[0] === "elsewhere" ? "-MOVED 3999 10.0.0.1:6379\r\n" : `$${rest[0]?.length}\r\n${rest[0]}\r\n`];
     if (word === "SELECT") return [rest[0] === "99" ? "-ERR DB index is out of range\r\n" : "+OK\r\n"];
+    if (word === "CLUSTER")
+      return [this.nodes === undefined ? "-ERR This instance has cluster support disabled\r\n" : `$${this.nodes.length}\r\n${this.nodes}\r\n`];
     if (word === "BLPOP") return [""];
     if (word === "BROKEN") return ["HTTP/1.1 200\r\n"];
     return [word === "HELLO" ? "+OK\r\n" : `-ERR unknown command '${name}', with args beginning with: \r\n`];

@@ -1,10 +1,17 @@
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
-import type { HostCredentials } from "../../../../core/api/host-credentials.ts";
 import type { UserIdentity } from "../../../../core/identity/identity.ts";
 import { encodeStreamReply, type StreamReply, type StreamRequest } from "../../../../core/transport/stream-request.ts";
 import { joinServingHost, startTestAgent, type TestAgent } from "../../../../test/inside/connect-agent.ts";
-import { acceptFront, certificatesFor, connectFront, type FrontOptions, type Presented, type Route } from "../../../../test/inside/front-user.ts";
+import {
+  type Arrived,
+  acceptFront,
+  certificatesFor,
+  connectFront,
+  type FrontOptions,
+  type Presented,
+  type Route,
+} from "../../../../test/inside/front-user.ts";
 import { startTestCluster, type TestCluster } from "../../../../test/inside/open-cluster.ts";
 import { until } from "../../../../test/world/until.ts";
 
@@ -20,6 +27,8 @@ export interface AppWorld extends AsyncDisposable {
   readonly cluster: TestCluster;
   readonly agent: TestAgent;
   readonly reached: Reached[];
+  /** Largest number of streams at a time that the agent had not let in yet. */
+  mostArriving: number;
   /** What the agent does with a client's bytes once it has accepted the stream; default: it echoes. */
   serve: (client: TLSSocket) => void;
   /** The agent's refusal; undefined: none. */
@@ -37,9 +46,17 @@ export async function appWorld(options: Parameters<typeof startTestCluster>[0] =
   await cluster.putRole("dev", { allow: { app_labels: { env: "test" } } });
   await cluster.putRole("none", { allow: {} });
   const credentials = await joinServingHost(cluster, "app-1", "app");
-  const world: Pick<AppWorld, "reached" | "serve" | "refusal"> = { reached: [], serve: (client) => void client.pipe(client), refusal: undefined };
-  const onStream = (channel: Duplex, request: StreamRequest): void =>
-    void serveStream(world, { channel, request, credentials }).catch(() => channel.destroy());
+  const serve = (client: TLSSocket): void => void client.pipe(client);
+  const world: Pick<AppWorld, "reached" | "serve" | "refusal" | "mostArriving"> = { reached: [], serve, refusal: undefined, mostArriving: 0 };
+  let arriving = 0;
+  const onStream = (channel: Duplex, request: StreamRequest): void => {
+    arriving += 1;
+    world.mostArriving = Math.max(world.mostArriving, arriving);
+    const accepted = acceptFront(channel, credentials, "app").finally(() => {
+      arriving -= 1;
+    });
+    void serveStream(world, request, accepted).catch(() => channel.destroy());
+  };
   const agent = await startTestAgent(cluster, { hostname: "app-1", credentials, onStream });
   const resources = [
     { kind: "app", name: "wiki", labels: { env: "test" }, details: { scheme: "http" } },
@@ -59,15 +76,13 @@ export async function appWorld(options: Parameters<typeof startTestCluster>[0] =
   });
 }
 
-interface Stream {
-  readonly channel: Duplex;
-  readonly request: StreamRequest;
-  readonly credentials: HostCredentials;
-}
-
 /** As an agent does, but for its own decision. */
-async function serveStream(world: Pick<AppWorld, "reached" | "serve" | "refusal">, { channel, request, credentials }: Stream): Promise<void> {
-  const { tls, user } = await acceptFront(channel, credentials, "app");
+async function serveStream(
+  world: Pick<AppWorld, "reached" | "serve" | "refusal">,
+  request: StreamRequest,
+  accepted: Promise<Arrived>,
+): Promise<void> {
+  const { tls, user } = await accepted;
   world.reached.push({ request, user });
   tls.write(encodeStreamReply(world.refusal ?? { ok: true }));
   if (world.refusal === undefined) world.serve(tls);

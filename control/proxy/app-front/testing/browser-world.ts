@@ -42,8 +42,8 @@ export class BrowserWorld implements AsyncDisposable {
     world.serve = (client) => void server.emit("connection", client);
   }
 
-  static async open(): Promise<BrowserWorld> {
-    const world = await appWorld();
+  static async open(options: Parameters<typeof appWorld>[0] = {}): Promise<BrowserWorld> {
+    const world = await appWorld(options);
     return new BrowserWorld(world, await openBrowser(world.cluster, "ann", ["dev"]), await openBrowser(world.cluster, "bob", ["none"]));
   }
 

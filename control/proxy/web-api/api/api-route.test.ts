@@ -27,7 +27,9 @@ beforeEach(async () => {
       find: async (credential) => {
         const user = Object.entries({ alice, bob }).find(([, one]) => one.id === credential.id && one.secret === credential.secret)?.[0];
         if (user === undefined) throw new PlatformError("unauthenticated", "this session has ended");
-        return { credential, user, roles: ["access"], expires: new Date("2026-11-20T12:00:00Z") };
+        const [roles, expires] = [["access"], new Date("2026-11-20T12:00:00Z")];
+        const identity = { kind: "user", name: user, roles, traits: {}, principals: {}, cluster: "main", validBefore: expires } as const;
+        return { credential, user, roles, expires, identity };
       },
       clientOf: () => client,
     },

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import type { UserIdentity } from "../../../../core/identity/identity.ts";
 import { bearerOf, parseCredential, type SessionCredential } from "../../../browser/session-credential.ts";
 import { sameSecret } from "../../../same-secret.ts";
 import { cookieValue, sessionCookie } from "../cookies.ts";
@@ -11,6 +12,8 @@ export interface BrowserUser {
   readonly user: string;
   readonly roles: readonly string[];
   readonly expires: Date;
+  /** By the user's current roles, for this proxy's own decisions. */
+  readonly identity: UserIdentity;
 }
 
 /** Sessions of browsers, which the auth service keeps. */

@@ -2,6 +2,7 @@ import { browserSessionHeader, clientAddressHeader } from "../../../../core/api/
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import { AuthService } from "../../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { formatCredential, type SessionCredential, secretHash } from "../../../browser/session-credential.ts";
+import { sessionUser } from "../../../browser/session-user.ts";
 import { GuessLimit } from "../../../limits/guess-limit.ts";
 import type { BrowserSessions } from "./authenticate.ts";
 
@@ -9,14 +10,15 @@ import type { BrowserSessions } from "./authenticate.ts";
 const findMs = 10_000;
 
 /** Sessions of browsers as the auth service knows them: no answer is kept here, so that one that ends has ended at once. */
-export function browserSessions(auth: AuthClient, clock = () => performance.now()): BrowserSessions {
+export function browserSessions(auth: AuthClient, cluster: string, clock = () => performance.now()): BrowserSessions {
   const guesses = new GuessLimit(clock);
   return {
     find: async (credential, address) => {
       const options = { ...inNameOf(credential, address), timeoutMs: findMs };
       const guess = { digest: secretHash(formatCredential(credential)), peer: address };
-      const { user, roles, expires } = await guesses.ask(guess, async () => await auth.getBrowserSession({}, options));
-      return { credential, user, roles, expires: new Date(expires) };
+      const found = await guesses.ask(guess, async () => await auth.getBrowserSession({}, options));
+      const identity = sessionUser(found, cluster);
+      return { credential, user: identity.name, roles: identity.roles, expires: identity.validBefore, identity };
     },
     clientOf: ({ credential }, address) => clientWith(auth, inNameOf(credential, address).headers),
   };

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type { WebSocket } from "ws";
 import { z } from "zod";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
@@ -31,17 +32,17 @@ function tokenIn(data: Buffer): string {
   }
 }
 
-/** Ends the connection of a browser that answers no pings. */
-export function keepAlive(socket: WebSocket): { stop(): void } {
-  let isAlive = true;
-  socket.on("pong", () => {
-    isAlive = true;
+/** Ends the connection of a browser that did not answer the last ping: each carries a number of its own, which only a reader has. */
+export function keepAlive(socket: WebSocket, everyMs = pingMs): { stop(): void } {
+  let asked: Buffer | undefined;
+  socket.on("pong", (data) => {
+    if (asked?.equals(data) === true) asked = undefined;
   });
   const timer = setInterval(() => {
-    if (isAlive) socket.ping();
-    else socket.terminate();
-    isAlive = false;
-  }, pingMs).unref();
+    if (asked !== undefined) return socket.terminate();
+    asked = randomBytes(8);
+    socket.ping(asked);
+  }, everyMs).unref();
   const stop = (): void => clearInterval(timer);
   socket.once("close", stop);
   return { stop };

@@ -6,8 +6,11 @@ import { listFolder, statPath } from "../../../../core/sftp-client/sftp-calls.ts
 import { inside, isRoot, parentOf } from "./host-path.ts";
 import { type AskedPath, type HostFiles, wholePath } from "./open-files.ts";
 
-/** Most entries of a listing, and most names that are read for it: the first ones by name are shown of a folder that has no more. */
-const [mostEntries, mostRead] = [2_000, 20_000] as const;
+/**
+ * Most entries of a listing, most names that are read for it, and most bytes of them: the first ones by name are shown of a folder that has no more. The bytes are
+ * enough for as many names of any file system of Linux.
+ */
+const [mostEntries, mostRead, mostBytes] = [2_000, 20_000, 8 * 1024 * 1024] as const;
 
 /** A folder of a host. Throws `conflict` for what is not a folder, and the host's refusal. */
 export async function listFiles(files: HostFiles, asked: AskedPath): Promise<Folder> {
@@ -16,12 +19,14 @@ export async function listFiles(files: HostFiles, asked: AskedPath): Promise<Fol
   const there = await statPath(client, whole);
   if (there === undefined) throw new PlatformError("not_found", "No such file or directory");
   if (kindOf(there) !== "folder") throw new PlatformError("conflict", "it is not a folder");
-  const read: NamedFile[] = [];
-  let isCut = false;
-  for await (const file of listFolder(client, whole)) {
-    isCut = read.length === mostRead;
+  const read: Named[] = [];
+  let [isCut, bytes] = [false, 0];
+  for await (const { name, attributes } of listFolder(client, whole)) {
+    bytes += name.length;
+    isCut = read.length === mostRead || bytes > mostBytes;
     if (isCut) break;
-    read.push(file);
+    // A copy: as it comes it is a view of the host's whole answer.
+    read.push({ name: Buffer.from(name), attributes });
   }
   const followed = await Promise.all(
     read.toSorted(byName).map(async ({ name, attributes }) => {
@@ -40,7 +45,9 @@ export async function listFiles(files: HostFiles, asked: AskedPath): Promise<Fol
   };
 }
 
-function byName({ name: one }: NamedFile, { name: other }: NamedFile): number {
+type Named = Pick<NamedFile, "name" | "attributes">;
+
+function byName({ name: one }: Named, { name: other }: Named): number {
   return Buffer.compare(one, other);
 }
 

@@ -55,8 +55,20 @@ export interface AskedPath {
   readonly bytes?: string | undefined;
 }
 
-/** The absolute path without links; a relative path begins in the home folder, and `~` is it. Throws `invalid` for bytes that are not a path. */
-export async function wholePath({ client }: Pick<HostFiles, "client">, { path = ".", bytes }: AskedPath): Promise<Buffer> {
+/** Longest path, bytes: Linux's PATH_MAX. Listings repeat it for every entry. */
+const maxPath = 4_096;
+
+/**
+ * The absolute path without links; a relative path begins in the home folder, and `~` is it. Throws `invalid` for bytes that are not a path, and for a path that no
+ * host has.
+ */
+export async function wholePath(files: Pick<HostFiles, "client" | "host">, asked: AskedPath): Promise<Buffer> {
+  const whole = await absolutePath(files, asked);
+  if (whole.length > maxPath) throw new PlatformError("invalid", `${files.host} states a path of ${whole.length} bytes; ${maxPath} are allowed`);
+  return whole;
+}
+
+async function absolutePath({ client }: Pick<HostFiles, "client">, { path = ".", bytes }: AskedPath): Promise<Buffer> {
   if (bytes !== undefined) {
     const whole = Buffer.from(bytes, "base64url");
     if (whole.includes(0)) throw new PlatformError("invalid", "it is not a path");

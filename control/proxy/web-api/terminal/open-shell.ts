@@ -1,46 +1,46 @@
 import type { ClientChannel } from "ssh2";
-import type { TerminalAsk } from "../../../../core/api/web/terminal.ts";
+import type { HostAsk } from "../../../../core/api/web/terminal.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { exitStatus } from "../../../../core/ssh/exit-status.ts";
 import type { SshConnection } from "../../../../core/ssh/ssh-client.ts";
 import type { RoutingServices } from "../../routing/routing-services.ts";
 import { type ReachAsk, reachHost } from "./reach-host.ts";
+import type { Shell } from "./shell.ts";
 
 export interface ShellAsk extends ReachAsk {
-  readonly ask: TerminalAsk;
-}
-
-/** A program with a terminal on a host, in the user's name. */
-export interface Shell {
-  readonly channel: ClientChannel;
-  readonly connection: SshConnection;
-  readonly host: string;
-  readonly login: string;
-  /** Status of the program, and the host's reason for an end, once they are reported. */
-  readonly ended: () => { readonly status?: number; readonly reason?: string };
-  /** All output has been read. */
-  readonly closed: Promise<unknown>;
+  readonly ask: HostAsk;
 }
 
 /** The browser's terminal. */
 const term = "xterm-256color";
 
-/** Opens a terminal for the user of a browser. Throws PlatformError. */
+/** Opens a terminal on a host for the user of a browser. Throws PlatformError. */
 export async function openShell(facts: ShellAsk, services: RoutingServices): Promise<Shell> {
   const { ask } = facts;
   const { connection, host } = await reachHost(facts, services);
   try {
-    return { ...(await startShell(connection, { ask, host })), connection, host, login: ask.type === "open" ? ask.login : "" };
+    const { channel, ...ends } = await startShell(connection, { ask, host });
+    const close = (): void => {
+      channel.close();
+      connection.end();
+    };
+    const resize: Shell["resize"] = ({ cols, rows }) => channel.setWindow(rows, cols, 0, 0);
+    const login = ask.type === "open" ? ask.login : "";
+    return { ...ends, outputs: [channel, channel.stderr], input: channel, resize, host, login, close };
   } catch (thrown) {
     connection.end();
     throw thrown;
   }
 }
 
+interface StartedShell extends Pick<Shell, "ended" | "closed"> {
+  readonly channel: ClientChannel;
+}
+
 /** A program's channel as it opened: its status may follow in the same packet. */
-function startShell(connection: SshConnection, { ask, host }: { readonly ask: TerminalAsk; readonly host: string }) {
+function startShell(connection: SshConnection, { ask, host }: { readonly ask: HostAsk; readonly host: string }) {
   const { cols, rows } = ask;
-  return new Promise<Pick<Shell, "channel" | "ended" | "closed">>((resolve, reject) => {
+  return new Promise<StartedShell>((resolve, reject) => {
     const lost = (): void => reject(new PlatformError("unavailable", `the connection to ${host} was lost`));
     connection.once("close", lost);
     try {
@@ -56,7 +56,7 @@ function startShell(connection: SshConnection, { ask, host }: { readonly ask: Te
   });
 }
 
-function watched(channel: ClientChannel): Pick<Shell, "channel" | "ended" | "closed"> {
+function watched(channel: ClientChannel): StartedShell {
   let end: { readonly status?: number; readonly reason?: string } = {};
   channel.on("exit", (code: number | null, signal?: string, _dumped?: boolean, why?: string) => {
     const status = exitStatus(code, signal);

@@ -1,5 +1,5 @@
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
-import type { TerminalAsk } from "../../../../core/api/web/terminal.ts";
+import type { HostAsk } from "../../../../core/api/web/terminal.ts";
 import { fromSshCertificate, type UserIdentity } from "../../../../core/identity/identity.ts";
 import { joinLogin } from "../../../../core/resources/session.ts";
 import { parseCertificateLine } from "../../../../core/ssh/certificate.ts";
@@ -10,7 +10,7 @@ import { decodeStreamReply, maxStreamMessage } from "../../../../core/transport/
 import { openStream } from "../../routing/open-stream.ts";
 import type { ChosenHost, ClientRequest, RoutingServices } from "../../routing/routing-services.ts";
 
-type Unsized<T = TerminalAsk> = T extends TerminalAsk ? Omit<T, "cols" | "rows"> : never;
+type Unsized<T = HostAsk> = T extends HostAsk ? Omit<T, "cols" | "rows"> : never;
 
 export interface ReachAsk {
   /** A login on a host, or a session to join. */

@@ -4,8 +4,8 @@ import type { TerminalNotice } from "../../../../core/api/web/terminal.ts";
 import { terminalControlSchema } from "../../../../core/api/web/terminal.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import type { SocketInbox, SocketMessage } from "../api/socket-inbox.ts";
-import type { Shell } from "./open-shell.ts";
 import { readText } from "./read-text.ts";
+import type { Shell } from "./shell.ts";
 
 export interface RelayFacts {
   readonly socket: WebSocket;
@@ -15,20 +15,21 @@ export interface RelayFacts {
   readonly typed: () => void;
 }
 
-/** Maximum bytes that the page has not shown yet, and those at which the host is read again: a page in the background does not grow. */
+/**
+ * Maximum bytes that the page has not shown yet, or the browser not taken, and those at which the host is read again: a page in the background does not grow.
+ */
 const [mostUnread, fewUnread] = [524_288, 131_072] as const;
 
 /**
  * Passes bytes between a browser and a terminal until one of them ends. Neither side is read while the other is behind. Resolves with what to report; throws
- * `invalid` for a message that is not one of ours, and the signal's reason.
+ * `invalid` for a message that is not one of ours, or that reports more as shown than was sent, and the signal's reason.
  */
 export async function relayTerminal(shell: Shell, { socket, inbox, signal, typed }: RelayFacts): Promise<TerminalNotice> {
-  const { channel } = shell;
   const broken = Promise.withResolvers<never>();
   const onAbort = (): void => broken.reject(signal.reason as Error);
   signal.addEventListener("abort", onAbort, { once: true });
   if (signal.aborted) onAbort();
-  const screen = passOutput([channel, channel.stderr], socket);
+  const screen = passOutput(shell.outputs, socket);
   const left = Promise.withResolvers<void>();
   inbox.follow((message) => {
     try {
@@ -53,23 +54,34 @@ function endOf(shell: Shell): { readonly status?: number; readonly reason?: stri
 
 /** What the page still has to show. */
 interface Screen {
-  /** The page has shown so many bytes. */
+  /** The page has shown so many bytes. Throws `invalid` for more than it was sent. */
   shown(bytes: number): void;
 }
 
+/** The page's own count bounds what it has to show, and the connection's what a browser that reads nothing leaves here, whatever it reports. */
 function passOutput(outputs: readonly Readable[], socket: WebSocket): Screen {
   let unread = 0;
+  let isPaused = false;
+  const goOn = (): void => {
+    if (!isPaused || unread > fewUnread || socket.bufferedAmount > fewUnread) return;
+    isPaused = false;
+    for (const one of outputs) one.resume();
+  };
   for (const output of outputs) {
     output.on("data", (chunk: Buffer) => {
       unread += chunk.length;
-      if (socket.readyState === socket.OPEN) socket.send(chunk);
-      if (unread > mostUnread) for (const one of outputs) one.pause();
+      if (socket.readyState === socket.OPEN) socket.send(chunk, goOn);
+      if (unread <= mostUnread && socket.bufferedAmount <= mostUnread) return;
+      isPaused = true;
+      for (const one of outputs) one.pause();
     });
   }
   return {
     shown: (bytes) => {
-      unread = Math.max(0, unread - bytes);
-      if (unread <= fewUnread) for (const one of outputs) one.resume();
+      if (bytes > unread)
+        throw new PlatformError("invalid", "the browser reports more output as shown than it was sent", { hint: "reload the page" });
+      unread -= bytes;
+      goOn();
     },
   };
 }
@@ -88,12 +100,12 @@ interface Taking extends Pick<RelayFacts, "inbox" | "typed"> {
   readonly answer: () => void;
 }
 
-function take({ isBinary, data }: SocketMessage, { shell: { channel }, inbox, screen, typed, leave, answer }: Taking): void {
+function take({ isBinary, data }: SocketMessage, { shell: { input, resize }, inbox, screen, typed, leave, answer }: Taking): void {
   if (isBinary) {
     typed();
-    if (channel.writable && !channel.write(data)) {
+    if (input.writable && !input.write(data)) {
       inbox.hold();
-      channel.once("drain", () => inbox.release());
+      input.once("drain", () => inbox.release());
     }
     return;
   }
@@ -103,5 +115,5 @@ function take({ isBinary, data }: SocketMessage, { shell: { channel }, inbox, sc
   if (control.type === "read" && control.bytes === 0) answer();
   else if (control.type === "read") screen.shown(control.bytes);
   else if (control.type === "end") leave();
-  else channel.setWindow(control.rows, control.cols, 0, 0);
+  else resize(control);
 }

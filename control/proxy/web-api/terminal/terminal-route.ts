@@ -1,16 +1,17 @@
 import { type TerminalNotice, terminalAskSchema } from "../../../../core/api/web/terminal.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { ipOf } from "../../../../core/transport/host-port.ts";
-import type { RoutingServices } from "../../routing/routing-services.ts";
+import type { ReachServices } from "../../routing/reach-served.ts";
 import type { RelayedStreams } from "../../routing/running-streams.ts";
 import type { Api } from "../api/api.ts";
 import type { SocketCall, SocketServices, TakeUpgrade } from "../api/socket-route.ts";
 import { socketRoute } from "../api/socket-route.ts";
+import { openPodShell } from "../kube/open-pod-shell.ts";
 import { openShell } from "./open-shell.ts";
 import { readText } from "./read-text.ts";
 import { relayTerminal } from "./relay-terminal.ts";
 
-export interface TerminalServices extends RoutingServices {
+export interface TerminalServices extends ReachServices {
   readonly relaying: RelayedStreams;
 }
 
@@ -20,14 +21,14 @@ const askMs = 10_000;
 /** Typing counts as use of the browser's session, this often, ms. */
 const useMs = 60_000;
 
-/** `/webapi/v1/terminal`: a terminal on a host in the browser (core/api/web/terminal.ts has the messages). */
+/** `/webapi/v1/terminal`: a terminal on a host, or in a pod, in the browser (core/api/web/terminal.ts has the messages). */
 export function terminalRoute(api: Api, services: TerminalServices, sockets: SocketServices): TakeUpgrade {
   const handler = async (call: SocketCall): Promise<void> => {
     const serving = serve(call, api, services);
     services.relaying.add(serving);
     await serving;
   };
-  const summary = "A terminal on a host, or a seat in a session that runs: a WebSocket.";
+  const summary = "A terminal on a host or in a container of a pod, or a seat in a session that runs: a WebSocket.";
   return socketRoute(api, { path: terminalPath, summary, handler }, sockets);
 }
 
@@ -38,7 +39,10 @@ async function serve({ socket, inbox, browser, auth, peer, signal }: SocketCall,
     const field = asked.error.issues[0]?.path.join(".").slice(0, 64) ?? "";
     throw new PlatformError("invalid", `could not read which terminal to open${field === "" ? "" : `: ${field}`}`);
   }
-  const shell = await openShell({ ask: asked.data, auth, peer, signal }, services);
+  const ask = asked.data;
+  const visit = { auth, peer, signal };
+  const shell =
+    ask.type === "pod" ? await openPodShell({ ask, identity: browser.identity, ...visit }, services) : await openShell({ ask, ...visit }, services);
   const send = (notice: TerminalNotice): void => socket.send(JSON.stringify(notice));
   const typed = everySoOften(services.now, () => {
     // The auth service keeps the time of the last use; a session that has ended is found elsewhere.
@@ -48,8 +52,7 @@ async function serve({ socket, inbox, browser, auth, peer, signal }: SocketCall,
     send({ type: "opened", host: shell.host, login: shell.login });
     send(await relayTerminal(shell, { socket, inbox, signal, typed }));
   } finally {
-    shell.channel.close();
-    shell.connection.end();
+    shell.close();
   }
 }
 

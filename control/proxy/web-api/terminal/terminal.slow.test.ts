@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
@@ -93,7 +94,6 @@ describe("a terminal", () => {
     expect(terminal.received() - before).toBeLessThan(700_000);
     expect(terminal.received()).toBeLessThan(1_300_000);
     terminal.shows(true);
-    terminal.send({ type: "read", bytes: 67_108_864 });
     await expect.poll(() => terminal.output().includes("theend"), { timeout: 60_000 }).toBe(true);
     terminal.socket.close();
   }, 90_000);
@@ -236,10 +236,13 @@ describe("after the upgrade", () => {
     ["not JSON", Buffer.from("{"), "invalid"],
     ["a control that is not known", Buffer.from('{"type":"exec"}'), "invalid"],
     ["a negative count", Buffer.from('{"type":"read","bytes":-1}'), "invalid"],
+    ["more shown than was sent", Buffer.from('{"type":"read","bytes":67108864}'), "invalid"],
   ] as const)("%s ends an open terminal", async ([, text, code]) => {
     const terminal = await openPlain();
+    const status = once(terminal.socket, "close");
     terminal.socket.send(text.toString());
     expect(await terminal.closed).toMatchObject({ type: "error", error: { code } });
+    expect((await status)[0]).toBe(1008);
   });
 
   test("a message beyond the bound ends an open terminal", async () => {

@@ -17,12 +17,12 @@ function using(make: () => TcpSockets): TcpSockets & Disposable {
   return Object.assign(sockets, { [Symbol.dispose]: () => sockets.close() });
 }
 
-/** The owner of a connected or listening socket of this host, by its local port. */
-function uidOf(port: number, file = "/proc/net/tcp"): number {
-  const hex = port.toString(16).toUpperCase().padStart(4, "0");
+/** The owner of a socket of this host by its local port and its peer's, 0 for one that listens: other connections may have the same local port. */
+function uidOf(port: number, peer = 0, file = "/proc/net/tcp"): number {
+  const [local, remote] = [port, peer].map((one) => one.toString(16).toUpperCase().padStart(4, "0"));
   const line = readFileSync(file, "utf8")
     .split("\n")
-    .find((one) => new RegExp(`^ *\\d+: [0-9A-F]+:${hex} [0-9A-F]+:[0-9A-F]+ 0[1A] `).test(one));
+    .find((one) => new RegExp(`^ *\\d+: [0-9A-F]+:${local} [0-9A-F]+:${remote} 0[1A] `).test(one));
   return Number(line?.trim().split(/\s+/)[7]);
 }
 
@@ -38,7 +38,7 @@ test.for(kinds)("TCP of %s process: connections and listeners belong to it, both
   const { port } = echo.address() as AddressInfo;
   const made = await Promise.all(Array.from({ length: 20 }, () => sockets.connect({ host: "127.0.0.1", port }, never)));
   for (const [index, socket] of made.entries()) {
-    expect(uidOf(socket.localPort ?? 0)).toBe(uid);
+    expect(uidOf(socket.localPort ?? 0, port)).toBe(uid);
     socket.end(`hello ${index}`);
     expect((await socket.setEncoding("utf8").toArray()).join("")).toBe(`hello ${index}`);
   }

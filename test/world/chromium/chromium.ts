@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chown, mkdtemp, rm } from "node:fs/promises";
+import { chown, copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Browser, chromium } from "playwright-core";
+import { compileOnce } from "../compile-once.ts";
 
 /** The user as whom a browser runs when the tests run as root: it would raise its own priority, and its sandbox is off. */
 const nobody = 65_534;
@@ -41,6 +42,9 @@ export async function openChromium(more: readonly string[] = []): Promise<Chromi
 export async function startChromium(more: readonly string[] = []): Promise<StartedChromium> {
   const profile = await mkdtemp(join(tmpdir(), "platform-chromium-"));
   const isRoot = process.getuid?.() === 0;
+  // A copy: the browser's user may not be able to read this checkout.
+  const preloaded = join(profile, "no-netlink.so");
+  await copyFile(compileOnce(import.meta.dirname, ["no-netlink.c"], ["-shared", "-fPIC"]), preloaded);
   if (isRoot) await chown(profile, nobody, nobody);
   const options = [
     "--headless=new",
@@ -56,7 +60,7 @@ export async function startChromium(more: readonly string[] = []): Promise<Start
   ];
   const asNobody = isRoot ? ["setpriv", `--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups"] : [];
   const [program = "", ...args] = [...asNobody, "chromium", ...options];
-  const env = { PATH: process.env.PATH, HOME: profile, LANG: "C.UTF-8", TZ: "Europe/Berlin" };
+  const env = { PATH: process.env.PATH, HOME: profile, LANG: "C.UTF-8", TZ: "Europe/Berlin", LD_PRELOAD: preloaded };
   const child = spawn(program, args, { cwd: profile, env, stdio: ["ignore", "ignore", "pipe"] });
   const gone = once(child, "exit");
   const end = async (): Promise<void> => {

@@ -1,0 +1,108 @@
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { type IncomingMessage, request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { AuditFacts } from "../../core/audit/audit-events.ts";
+import { silentLog } from "../../core/log/log.ts";
+import { openSpool, type Spool } from "../audit/spool.ts";
+import { ApiWorld, kubeRole } from "./testing/api-world.ts";
+import { enterSeen, podPath, spdyRequest } from "./testing/upgrade-client.ts";
+
+let world: ApiWorld;
+let folder: string;
+beforeAll(async () => {
+  world = await ApiWorld.open();
+  folder = await mkdtemp(join(tmpdir(), "crowded-audit-"));
+});
+afterAll(async () => {
+  await world[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+beforeEach(() => {
+  world.requests.length = 0;
+  world.onRequest = (_request, response) => void response.end("{}");
+});
+
+const pods = "/api/v1/namespaces/a/pods";
+const webAlone = kubeRole("access", [{ kind: "pod", namespace: "a", name: "web-*", verbs: ["get", "deletecollection"] }]);
+
+/** An audit log with room, or not, and what has got into it. */
+function audit(hasRoom: () => boolean | Promise<boolean>) {
+  const events: AuditFacts[] = [];
+  return { events, record: async (facts: AuditFacts) => void events.push(facts), hasRoom: async () => await hasRoom() };
+}
+
+async function ask(used: { readonly audit: Pick<Spool, "record" | "hasRoom">; readonly method?: string; readonly path?: string }) {
+  const { tls } = await world.enter({ access: { roles: [webAlone] }, deps: { audit: used.audit } });
+  const sent = request({ createConnection: () => tls, host: "kube.test", path: used.path ?? podPath, method: used.method ?? "GET" }).end();
+  const [response] = (await once(sent, "response")) as [IncomingMessage];
+  return { status: response.statusCode, body: await text(response) };
+}
+
+const refused = { status: 503, body: expect.stringContaining("this agent cannot record requests right now") };
+
+test("a request waits for room in the audit log", async () => {
+  const [asked, room] = [Promise.withResolvers<void>(), Promise.withResolvers<boolean>()];
+  const log = audit(() => {
+    asked.resolve();
+    return room.promise;
+  });
+  const answer = ask({ audit: log });
+  await asked.promise;
+  expect(world.requests).toEqual([]);
+  room.resolve(true);
+  expect(await answer).toMatchObject({ status: 200 });
+  await expect.poll(() => log.events).toMatchObject([{ event: "kube.request", response_code: 200 }]);
+});
+
+test("while the spool is crowded requests are refused, and each that was made is in it", async () => {
+  const spool = await openSpool({ folder, clusterName: "inside", log: silentLog, maxBytes: 20_000 });
+  const log = { record: spool.record.bind(spool), hasRoom: async () => await spool.hasRoom(0) };
+  const answers = [];
+  do answers.push(await ask({ audit: log }));
+  while (answers.at(-1)?.status === 200);
+  expect(answers.at(-1)).toMatchObject(refused);
+  const made = answers.length - 1;
+  expect(world.requests).toHaveLength(made);
+  // What was refused takes none of the room that is left for others.
+  for (const path of [podPath, `${pods}/db-1`]) await ask({ audit: log, path });
+  const batch = (await spool.next()) ?? expect.fail("no events");
+  expect(batch.events.map((line) => JSON.parse(line) as object)).toEqual(
+    Array.from({ length: made }, () => expect.objectContaining({ response_code: 200 })),
+  );
+  await spool.remove(batch);
+  expect(await ask({ audit: log })).toMatchObject({ status: 200 });
+  await spool.close();
+});
+
+test("no program begins while there is no room", async () => {
+  const { tls, seen } = await enterSeen(world, { deps: { audit: audit(() => false) } });
+  tls.write(spdyRequest(`${podPath}/exec?command=sh`));
+  await seen.ended;
+  expect(seen.bytes.toString()).toMatch(/^HTTP\/1\.1 503 /);
+  expect(world.requests).toEqual([]);
+});
+
+test("of several objects those are deleted for whose events there is room", async () => {
+  const items = ["web-1", "web-2"].map((name) => ({ metadata: { name, namespace: "a" } }));
+  world.onRequest = (_request, response) => {
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ kind: "PartialObjectMetadataList", metadata: {}, items }));
+  };
+  let left = 2;
+  const log = audit(() => {
+    left -= 1;
+    return left >= 0;
+  });
+  expect(await ask({ audit: log, method: "DELETE", path: pods })).toMatchObject(refused);
+  expect(world.requests.map(({ method, url }) => `${method} ${url.split("?")[0]}`)).toEqual([`GET ${pods}`, `DELETE ${pods}/web-1`]);
+  await expect
+    .poll(() => log.events)
+    .toMatchObject([
+      { resource_name: "web-1", response_code: 200 },
+      { request_path: pods, response_code: 503 },
+    ]);
+});

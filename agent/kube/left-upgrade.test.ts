@@ -1,0 +1,44 @@
+import { once } from "node:events";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ApiWorld } from "./testing/api-world.ts";
+import { enterSeen, nextUpgrade, podPath, spdyHead, spdyRequest } from "./testing/upgrade-client.ts";
+
+let world: ApiWorld;
+beforeAll(async () => {
+  world = await ApiWorld.open();
+});
+afterAll(async () => await world[Symbol.asyncDispose]());
+
+const shell = `${podPath}/exec?command=sh&stdin=true&stdout=true&tty=true`;
+
+test("a client that leaves while its session begins leaves nothing behind", async () => {
+  const asked = Promise.withResolvers<() => void>();
+  world.onRequest = (_request, response) => asked.resolve(() => void response.end("{}"));
+  const upgraded = nextUpgrade(world, spdyHead);
+  const { tls, events, deps, served } = await enterSeen(world);
+  tls.write(spdyRequest(shell));
+  const { seen: server } = await upgraded;
+  const answerPod = await asked.promise;
+  tls.destroy();
+  await served;
+  answerPod();
+  await server.ended;
+  await expect.poll(() => events.map(({ event }) => event)).toContain("session.end");
+  expect(deps.live.list()).toEqual([]);
+  expect(events).toContainEqual(expect.objectContaining({ event: "kube.request", response_code: 499 }));
+});
+
+test("an API server that leaves while a session begins leaves no client that waits", async () => {
+  const asked = Promise.withResolvers<() => void>();
+  world.onRequest = (_request, response) => asked.resolve(() => void response.end("{}"));
+  const upgraded = nextUpgrade(world, spdyHead);
+  const { tls, seen, events, served } = await enterSeen(world);
+  tls.write(spdyRequest(shell));
+  const { socket } = await upgraded;
+  const answerPod = await asked.promise;
+  socket.destroy();
+  await once(socket, "close");
+  answerPod();
+  await Promise.all([seen.ended, served]);
+  await expect.poll(() => events.map(({ event }) => event)).toContain("session.end");
+});

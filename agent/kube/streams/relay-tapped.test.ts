@@ -1,0 +1,29 @@
+import { once } from "node:events";
+import { duplexPair } from "node:stream";
+import { expect, test } from "vitest";
+import { relayTapped } from "./relay-tapped.ts";
+import type { StreamTap } from "./stream-tap.ts";
+
+const blind: StreamTap = { fromClient: () => undefined, fromServer: () => undefined, farewell: () => undefined, close: () => {} };
+const life = { tap: blind, signal: new AbortController().signal, onBytes: () => {} };
+
+test.each(["client", "upstream"] as const)("a relay whose %s has closed before it begins is over, and closes the other one", async (side) => {
+  const [client, user] = duplexPair();
+  const ends = { client, upstream: duplexPair()[0] };
+  user.resume();
+  ends[side].destroy();
+  await once(ends[side], "close");
+  expect(await relayTapped({ ...ends, ...life })).toBeUndefined();
+  expect([ends.client.destroyed, ends.upstream.destroyed]).toEqual([true, true]);
+});
+
+test("the end of a stream that came before the relay is passed on", async () => {
+  const [client, user] = duplexPair();
+  const [upstream, server] = duplexPair();
+  server.end();
+  await once(upstream.resume(), "end");
+  const over = relayTapped({ client, upstream, ...life });
+  await once(user.resume(), "end");
+  user.end();
+  expect(await over).toBeUndefined();
+});

@@ -1,0 +1,87 @@
+import type { Duplex } from "node:stream";
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import { type ServedKind, serviceKinds } from "../../../core/kinds/service-kinds.ts";
+import { splitHealth } from "../../../core/resources/offered.ts";
+import { openMs } from "../tunnels/tunnel.ts";
+import type { DirectTarget, TunnelTarget } from "./find-target.ts";
+import type { OfferingAgent } from "./offering-agents.ts";
+import { dialDirect } from "./reach-host.ts";
+import type { RoutingServices } from "./routing-services.ts";
+
+interface Wanted {
+  readonly kind: ServedKind;
+  /** Name of the resource. */
+  readonly target: string;
+  /** PEM. */
+  readonly hostAuthorities: readonly string[];
+}
+
+interface Opened {
+  readonly host: TunnelTarget | DirectTarget;
+  readonly channel: Duplex;
+}
+
+type Services = Pick<RoutingServices, "identity" | "now" | "log">;
+
+/** A channel to the first of these agents that opens one. Throws `unavailable` with the first failure. */
+export async function openToAgent(agents: readonly OfferingAgent[], wanted: Wanted, services: Services): Promise<Opened> {
+  const { kind, target } = wanted;
+  let fault: unknown;
+  for (const way of waysTo(agents)) {
+    try {
+      return await openOne(way, wanted, services);
+    } catch (thrown) {
+      fault ??= thrown;
+      const host = way.map(({ identity }) => identity.id).join(", ");
+      services.log.info("an agent did not open a stream: trying the next one", { [kind]: target, host, error: errorText(thrown) });
+    }
+  }
+  const { noun } = serviceKinds[kind].served;
+  const silent = agents.length === 1 ? "its agent does not answer" : `none of its ${agents.length} agents answers`;
+  throw new PlatformError("unavailable", `${noun} ${JSON.stringify(target.slice(0, 64))} is unreachable: ${silent}: ${errorText(fault)}`, {
+    cause: fault,
+    hint: "try again in a moment",
+  });
+}
+
+/** A tunnel, or agents that are dialled together. */
+type Way = readonly [TunnelTarget] | readonly [DirectTarget, ...DirectTarget[]];
+
+/** Maximum agents that are dialled together. */
+const maxTogether = 4;
+
+/**
+ * In which order agents are tried. Those that are dialled stand together while they are equally good: the next one is dialled as soon as one is slow, because a
+ * firewall that drops packets would use up the whole time of a connection. Pure.
+ */
+export function waysTo(agents: readonly OfferingAgent[]): readonly Way[] {
+  const ways: { readonly health: string; readonly way: Way }[] = [];
+  for (const { agent, offered } of agents) {
+    const { health } = splitHealth(offered);
+    const last = ways.at(-1);
+    if (agent.via === "tunnel") ways.push({ health, way: [agent] });
+    else if (last !== undefined && last.health === health && isDialled(last.way) && last.way.length < maxTogether) {
+      ways.splice(-1, 1, { health, way: [...last.way, agent] });
+    } else ways.push({ health, way: [agent] });
+  }
+  return ways.map(({ way }) => way);
+}
+
+function isDialled(way: Way): way is readonly [DirectTarget, ...DirectTarget[]] {
+  return way[0].via === "dial";
+}
+
+async function openOne(way: Way, { kind, hostAuthorities }: Wanted, services: Services): Promise<Opened> {
+  if (!isDialled(way)) return { host: way[0], channel: await way[0].tunnel.openStream(openMs) };
+  const named = new Map(
+    way.toReversed().flatMap(({ facts, ...host }) => addressesFor(kind, host).map((address) => [address, facts.hostname] as const)),
+  );
+  const addresses = [...new Set(way.flatMap((host) => addressesFor(kind, host)))];
+  const name = (address: string): string => named.get(address) ?? "";
+  const { socket: channel, host } = await dialDirect({ ...services, hostAuthorities, addresses, hosts: way, name });
+  return { host, channel };
+}
+
+function addressesFor(kind: ServedKind, { services = {}, addresses }: Pick<DirectTarget, "services" | "addresses">): readonly string[] {
+  return services[kind] ?? addresses;
+}

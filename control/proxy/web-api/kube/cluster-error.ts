@@ -1,0 +1,49 @@
+import { z } from "zod";
+import { type ErrorCode, PlatformError } from "../../../../core/errors/platform-error.ts";
+
+/** The member of a Status (apimachinery, meta/v1) that people read. */
+const statusSchema = z.object({ message: z.string() });
+/** Longest message that is passed on, characters. */
+const maxMessage = 1_000;
+
+/** No `unauthenticated`: that would be the browser's own session. */
+const codes: Readonly<Record<number, ErrorCode>> = {
+  400: "invalid",
+  401: "denied",
+  403: "denied",
+  404: "not_found",
+  406: "unsupported",
+  409: "conflict",
+  410: "conflict",
+  422: "invalid",
+  429: "limit",
+  504: "timeout",
+};
+
+/** The refusal of an agent or an API server, in its own words where it has some. Pure. */
+export function clusterError(cluster: string, status: number, body: string): PlatformError {
+  const code = codes[status] ?? "unavailable";
+  const message = messageIn(body) ?? `Kubernetes cluster ${cluster} answered with status ${status}`;
+  const hint = code === "denied" ? deniedHint(message) : undefined;
+  return new PlatformError(code, message, hint === undefined ? {} : { hint });
+}
+
+/** An agent's own refusals say what to do; those of an API server name its user and what it may not do. */
+function deniedHint(message: string): string | undefined {
+  if (/cannot get resource "pods\/(?:exec|attach)"/.test(message))
+    return "the browser's terminal needs the verb get for pods/exec at the cluster, besides create: an administrator of the cluster adds it to a ClusterRole or Role";
+  return /^\S+ is forbidden: User /.test(message) || / cannot \w+ resource /.test(message)
+    ? "the cluster's own RBAC refuses it: an administrator of the cluster grants it by a RoleBinding or ClusterRoleBinding"
+    : undefined;
+}
+
+function messageIn(body: string): string | undefined {
+  try {
+    const { message } = statusSchema.parse(JSON.parse(body));
+    // A sentence on one line; control characters of a hostile server are none of it.
+    const line = message.replaceAll(/[\s\p{C}]+/gu, " ").trim();
+    return line === "" ? undefined : line.slice(0, maxMessage);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,86 @@
+import type { Agent, IncomingMessage } from "node:http";
+import { HeldBytes } from "../../../../core/bytes/held-bytes.ts";
+import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import { agentRequest } from "../../app-front/agent-requests.ts";
+import { clusterError } from "./cluster-error.ts";
+
+export interface JsonAsk {
+  /** Name of the cluster, for messages. */
+  readonly cluster: string;
+  /** With its query. */
+  readonly path: string;
+}
+
+/** Longest answer, and longest refusal, bytes, and the time for all of it, ms. */
+const [maxAnswer, maxRefusal, answerMs] = [8 * 1024 * 1024, 65_536, 15_000] as const;
+/** Most values in an answer, roughly: as objects they take up far more memory and time than as text. */
+const maxValues = 1_000_000;
+const headers = ["Host", "kubernetes", "Accept", "application/json", "User-Agent", "platform-web-ui"];
+
+export interface JsonAnswer {
+  readonly value: unknown;
+  /** Length of its text, bytes. */
+  readonly size: number;
+}
+
+/** The JSON of an API server's answer. Throws its refusal, `limit`, `timeout`, and `unavailable`. */
+export async function getJson(over: Agent, { cluster, path }: JsonAsk): Promise<JsonAnswer> {
+  const request = agentRequest({ method: "GET", path, headers, over });
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const late = new PlatformError("timeout", `Kubernetes cluster ${cluster} did not answer within ${answerMs / 1000} s`, { hint: "try again" });
+  const timer = setTimeout(() => request.destroy(late), answerMs);
+  request.on("response", resolve).on("error", reject).end();
+  try {
+    const response = await promise;
+    if (response.statusCode !== 200) throw await refusal(response, cluster);
+    const body = await readBody(response, { cluster, maxBytes: maxAnswer });
+    return { value: parsed(body, cluster), size: body.length };
+  } catch (thrown) {
+    request.destroy();
+    if (thrown instanceof PlatformError) throw thrown;
+    throw new PlatformError("unavailable", `the connection to Kubernetes cluster ${cluster} was lost`, { cause: thrown, hint: "try again" });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What the agent or the API server refuses with. Never rejects. */
+export async function refusal(response: IncomingMessage, cluster: string): Promise<PlatformError> {
+  const body = await readBody(response, { cluster, maxBytes: maxRefusal }).catch(() => Buffer.alloc(0));
+  return clusterError(cluster, response.statusCode ?? 0, body.toString("utf8"));
+}
+
+/** An answer's text. Throws `limit`, and what its connection throws. */
+async function readBody(response: IncomingMessage, { cluster, maxBytes }: { readonly cluster: string; readonly maxBytes: number }): Promise<Buffer> {
+  const held = new HeldBytes();
+  for await (const part of response) {
+    held.add(part as Buffer, maxBytes);
+    if (held.length > maxBytes)
+      throw new PlatformError("limit", `an answer of Kubernetes cluster ${cluster} is longer than ${maxBytes / 1024} KiB`, {
+        hint: "choose a namespace",
+      });
+  }
+  return held.bytes;
+}
+
+function parsed(body: Buffer, cluster: string): unknown {
+  if (valuesIn(body) > maxValues)
+    throw new PlatformError("limit", `an answer of Kubernetes cluster ${cluster} has more than ${maxValues} values`, { hint: "choose a namespace" });
+  try {
+    return JSON.parse(body.toString("utf8"));
+  } catch (cause) {
+    throw new PlatformError("unavailable", `the answer of Kubernetes cluster ${cluster} is not JSON`, { cause });
+  }
+}
+
+const [comma, bracket, brace] = [0x2c, 0x5b, 0x7b] as const;
+
+/** Of JSON, by what stands before each; what stands in texts counts too. */
+function valuesIn(json: Buffer): number {
+  let values = 0;
+  for (let at = 0; at < json.length; at += 1) {
+    const byte = json[at];
+    if (byte === comma || byte === bracket || byte === brace) values += 1;
+  }
+  return values;
+}

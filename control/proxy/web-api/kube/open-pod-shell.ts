@@ -1,0 +1,84 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { WebSocket } from "ws";
+import type { PodAsk } from "../../../../core/api/web/terminal.ts";
+import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import type { ReachServices } from "../../routing/reach-served.ts";
+import type { Shell } from "../terminal/shell.ts";
+import { refusal } from "./get-json.ts";
+import { ProgramStream } from "./program-stream.ts";
+import { type ClusterVisit, reachCluster } from "./reach-cluster.ts";
+import { shellEnd } from "./shell-end.ts";
+
+export interface PodShellAsk extends Omit<ClusterVisit, "cluster"> {
+  readonly ask: PodAsk;
+}
+
+/** The newest first: all of them have the same channels (core/kubernetes/program-channels.ts). */
+const protocols = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
+/** Time limit of the API server's answer, ms, and longest message of a program, bytes. */
+const [answerMs, maxMessage] = [30_000, 1_048_576] as const;
+
+/** Starts a program with a terminal in a container for the user of a browser, as `kubectl exec -it` does. Throws PlatformError. */
+export async function openPodShell({ ask, ...visit }: PodShellAsk, services: ReachServices): Promise<Shell> {
+  const { cluster, namespace, pod, command } = ask;
+  const over = await reachCluster({ ...visit, cluster }, services);
+  const stream = await exec(over, ask);
+  const where = `${namespace}/${pod}`;
+  stream.resize(ask);
+  return {
+    outputs: [stream],
+    input: stream,
+    resize: (size) => stream.resize(size),
+    host: where,
+    login: "",
+    ended: () => shellEnd(stream.exit, { where, hasCommand: command.length > 0 }),
+    closed: new Promise((resolve) => stream.once("close", resolve)),
+    close: () => void stream.destroy(),
+  };
+}
+
+/** Throws what the agent or the API server refuses with. */
+async function exec(over: Duplex, ask: PodAsk): Promise<ProgramStream> {
+  const { cluster } = ask;
+  const socket = new WebSocket(`ws://kubernetes${execPath(ask)}`, protocols, {
+    createConnection: () => over,
+    followRedirects: false,
+    perMessageDeflate: false,
+    maxPayload: maxMessage,
+    handshakeTimeout: answerMs,
+    headers: { "User-Agent": "platform-web-ui" },
+  });
+  const { promise, resolve, reject } = Promise.withResolvers<ProgramStream>();
+  // At once: bytes may have come with the answer.
+  socket.once("open", () => resolve(new ProgramStream(socket)));
+  socket.once("unexpected-response", (_request, response: IncomingMessage) => void refusalInTime(response, cluster).then(reject));
+  socket.once("error", (cause) =>
+    reject(new PlatformError("unavailable", `the connection to Kubernetes cluster ${cluster} was lost`, { cause, hint: "try again" })),
+  );
+  try {
+    return await promise;
+  } catch (thrown) {
+    socket.on("error", () => {}).terminate();
+    over.destroy();
+    throw thrown;
+  }
+}
+
+/** Never rejects. */
+async function refusalInTime(response: IncomingMessage, cluster: string): Promise<PlatformError> {
+  const timer = setTimeout(() => response.destroy(), answerMs);
+  const error = await refusal(response, cluster);
+  clearTimeout(timer);
+  return error;
+}
+
+/** A shell in one go: bash where there is one. The browser's terminal knows its colours. */
+const shell = ["sh", "-c", "TERM=xterm-256color; export TERM; command -v bash >/dev/null 2>&1 && exec bash; exec sh"];
+
+/** Path and query of a request that runs a program with a terminal in a container. Pure. */
+function execPath({ namespace, pod, container, command }: Pick<PodAsk, "namespace" | "pod" | "container" | "command">): string {
+  const query = new URLSearchParams({ stdin: "true", stdout: "true", tty: "true", ...(container !== "" && { container }) });
+  for (const argument of command.length === 0 ? shell : command) query.append("command", argument);
+  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/exec?${query.toString()}`;
+}

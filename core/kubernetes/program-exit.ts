@@ -1,0 +1,49 @@
+import { z } from "zod";
+
+/* How a program in a container ended, as the error stream of its connection states it (k8s.io/apimachinery, meta/v1 Status). */
+
+export interface ProgramExit {
+  /** Undefined where it is not known. */
+  readonly code?: number;
+  readonly error?: string;
+}
+
+/** Longest text of an error stream, bytes. */
+const maxStatus = 64 * 1024;
+
+const statusSchema = z.object({
+  status: z.string().optional(),
+  message: z.string().optional(),
+  reason: z.string().optional(),
+  details: z.object({ causes: z.array(z.object({ reason: z.string().optional(), message: z.string().optional() })).optional() }).optional(),
+});
+
+/** Collects an error stream, up to its limit. */
+export class StatusText {
+  #text: Buffer = Buffer.alloc(0);
+
+  /** What it states so far. */
+  take(bytes: Buffer): ProgramExit {
+    if (this.#text.length + bytes.length <= maxStatus) this.#text = Buffer.concat([this.#text, bytes]);
+    return exitOf(this.#text.toString("utf8"));
+  }
+}
+
+/** What an error stream states: JSON from protocol v4 on, a line of text before. Pure. */
+export function exitOf(text: string): ProgramExit {
+  const status = statusSchema.safeParse(jsonOf(text));
+  if (!status.success) return { error: text.slice(0, 2_000) };
+  const { status: outcome, message = "", reason, details } = status.data;
+  if (outcome === "Success") return { code: 0 };
+  const code = details?.causes?.find((cause) => cause.reason === "ExitCode")?.message;
+  if (reason === "NonZeroExitCode" && code !== undefined && /^\d{1,5}$/.test(code)) return { code: Number(code) };
+  return { error: message.slice(0, 2_000) };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,29 @@
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { createInterface } from "node:readline";
+import type { KubeObject } from "./kube-api.ts";
+import { beginKube } from "./kube-client.ts";
+import type { Entrance } from "./kube-platform.ts";
+
+/** When the event of each object came, by its name. */
+interface Watching {
+  readonly seen: ReadonlyMap<string, number>;
+}
+
+/** Watches the ConfigMaps of a namespace. Without `timeoutSeconds`, API servers end watches after half an hour to an hour. */
+export async function watchMaps(entrance: Entrance, namespace: string): Promise<Watching> {
+  const path = `/api/v1/namespaces/${namespace}/configmaps?watch=1&timeoutSeconds=5000`;
+  const begun = await beginKube(entrance, path, { headers: { accept: "application/json" } });
+  begun.end();
+  const [response] = (await once(begun, "response")) as [IncomingMessage];
+  const seen = new Map<string, number>();
+  if (response.statusCode !== 200) throw new Error(`${path}: ${response.statusCode}`);
+  const lines = createInterface({ input: response });
+  // The end of an agent.
+  lines.on("error", () => {});
+  lines.on("line", (line) => {
+    const { object } = JSON.parse(line) as { object: KubeObject };
+    seen.set(object.metadata.name, performance.now());
+  });
+  return { seen };
+}
