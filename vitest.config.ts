@@ -14,12 +14,12 @@ const report = process.env.STORIES_REPORT;
  * their time they wait. `stories-alone`: the few that measure memory or speed, one file at a time, after the others.
  */
 const alone = ["agent-memory", "hostile-ssh", "long-stream"].map((name) => `test/stories/${name}.test.ts`);
-/** The build puts its own loader there. */
-const hostAddon = { find: /^.*\/host-addon\.ts$/, replacement: resolve(import.meta.dirname, "test/world/compiled-host-addon.ts") };
+/** Node loads the sources itself: a fresh checkout has no transforms of Vite's that were kept, and they cost a tenth of `make check`. */
+const native = { viteModuleRunner: false, nodeLoader: false };
 /** Most of what tests make is garbage at once: in a large young generation it costs less processor time than in one that grows. MiB. */
-const execArgv = ["--min-semi-space-size=16", "--max-semi-space-size=64"];
+const execArgv = ["--min-semi-space-size=16", "--max-semi-space-size=64", `--import=${resolve(import.meta.dirname, "test/running/module-hooks.ts")}`];
 /** Tests leave nothing behind in their process, so that files can share one. */
-const inside = { setupFiles: ["test/fuzz/fuzz-runs.ts"], env: { TMPDIR: memoryFolder() }, isolate: false, execArgv };
+const inside = { setupFiles: ["test/fuzz/fuzz-runs.ts"], env: { TMPDIR: memoryFolder() }, isolate: false };
 const slow = "**/*.slow.test.ts";
 const stories = { testTimeout: 180_000, hookTimeout: 180_000, setupFiles: ["test/running/processor-time.ts"] };
 
@@ -31,12 +31,13 @@ export default defineConfig({
     expect: { poll: { timeout: 20_000 } },
     // A value in the message of a failure: the default shows "[ Array(1) ]".
     chaiConfig: { truncateThreshold: 400 },
+    execArgv,
+    experimental: native,
     sequence: { sequencer: LongestFirst },
     reporters: report === undefined ? ["default"] : ["verbose", ["json", { outputFile: report }], new StoryTimes()],
     projects: [
       {
         extends: true,
-        resolve: { alias: [hostAddon] },
         test: {
           ...inside,
           name: "unit",
@@ -48,13 +49,10 @@ export default defineConfig({
       },
       {
         extends: true,
-        resolve: { alias: [hostAddon] },
         test: { ...inside, name: "slow", include: [slow], exclude, maxWorkers: 4, sequence: { groupOrder: 1 } },
       },
       {
         extends: true,
-        // For the one story with an agent in its own process.
-        resolve: { alias: [hostAddon] },
         test: {
           name: "stories",
           ...stories,

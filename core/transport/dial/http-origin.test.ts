@@ -78,10 +78,10 @@ test("a stream lasts on a connection of its own, past its time limit, until it i
   const { origin, seen } = await serve((request, response) => {
     if (request.url !== "/stream") return void response.end("ok");
     response.write("a\n");
-    setTimeout(() => response.write("b\n"), 150);
+    setTimeout(() => response.write("b\n"), 700);
   });
   const stop = new AbortController();
-  const { status, body } = await origin.stream({ method: "GET", path: "/stream", timeoutMs: 100, signal: stop.signal });
+  const { status, body } = await origin.stream({ method: "GET", path: "/stream", timeoutMs: 600, signal: stop.signal });
   expect(status).toBe(200);
   const got: string[] = [];
   const reading = (async () => {
