@@ -60,8 +60,8 @@ export const memoryTricks: readonly MemoryTrick[] = [
 export const nodeNeeds: Readonly<Record<string, string>> = {
   "core/node-internals/server-descriptor.ts": "a reload hands its listening sockets over (core/transport/listen-sockets.test.ts)",
   "core/node-internals/leave-handshake.ts": "HTTP/2 on a TLS socket made by hand (control/auth/open-auth.test.ts)",
-  "core/node-internals/read-before-close.ts":
-    "the end of what a TLS peer sent, before its stream closed, is read (core/transport/arrivals/server-tls.test.ts)",
+  "core/node-internals/make-tls.ts":
+    "what a TLS peer sent before its stream closed is read, and a failure ends both (core/transport/arrivals/server-tls.test.ts)",
 };
 
 /** Tricks that save too little or are gone, and files of the folder that the two lists do not name. */

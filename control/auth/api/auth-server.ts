@@ -7,11 +7,12 @@ import {
 } from "node:http2";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type SecureContext, TLSSocket } from "node:tls";
+import { type SecureContext, TLSSocket, type TLSSocketOptions } from "node:tls";
 import { createContextKey, createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { leaveHandshake } from "../../../core/node-internals/leave-handshake.ts";
+import { makeTls } from "../../../core/node-internals/make-tls.ts";
 import { alpn } from "../../../core/transport/alpn.ts";
 import { hostContext } from "../../../core/transport/arrivals/server-tls.ts";
 import type { RateLimit } from "../../limits/request-limit.ts";
@@ -203,14 +204,15 @@ function secureContexts(identity: AuthServerDeps["identity"]): Contexts {
 
 function handshake(stream: Duplex, contexts: Contexts, done: (tls: TLSSocket) => void): void {
   // The types name net.Socket; any Duplex works (Node wraps it).
-  const tls = new TLSSocket(stream as ConstructorParameters<typeof TLSSocket>[0], {
+  const options: TLSSocketOptions = {
     isServer: true,
     secureContext: contexts(),
     SNICallback: (servername, use) => use(null, contexts(servername)),
     requestCert: true,
     rejectUnauthorized: false,
     ALPNProtocols: ["h2", alpn.authRelay],
-  });
+  };
+  const tls = makeTls(stream, () => new TLSSocket(stream as ConstructorParameters<typeof TLSSocket>[0], options));
   const stop = (): void => {
     clearTimeout(timer);
     tls.destroy();

@@ -3,11 +3,13 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { duplexPair } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
 import { type ConnectionOptions, connect as connectTls, createSecureContext, getCiphers, type TLSSocket } from "node:tls";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { Attempt } from "../dial/attempt.ts";
 import { startTls } from "../dial/start-tls.ts";
 import { createTestAuthority } from "../dial/testing/test-certificate.ts";
 import { hostContext, terminateTls, webContext } from "./server-tls.ts";
+
+afterEach(() => vi.useRealTimers());
 
 /** A client's first message. */
 async function clientHello(): Promise<Buffer> {
@@ -36,18 +38,32 @@ test("the server does not wait for a client that leaves during the handshake, su
   server.close();
 });
 
-test.for(["client", "server"] as const)("inside another stream, the %s reads what came before its end, however late it reads", async (slow) => {
+/** A connection, and TLS over both of its ends. */
+async function connected(kind: "socket" | "stream") {
   const authority = await createTestAuthority();
   const { cert, key } = await authority.issue({ type: "dns", value: "a.test" });
-  const [near, far] = duplexPair();
+  const [near, far] = kind === "socket" ? await socketPair() : duplexPair();
   const options = { alpn: ["echo"], servername: "a.test", ca: [authority.cert] };
   using attempt = new Attempt({ timeoutMs: 10_000 });
   const [client, server] = await Promise.all([
     startTls(near, options, { attempt, peer: "the test", hint: "" }),
     terminateTls(far, { context: hostContext({ tlsCertificate: cert, tlsPrivateKey: key }), alpn: "echo" }),
   ]);
-  const [reader, writer] = slow === "client" ? [client, server] : [server, client];
-  const outer = slow === "client" ? near : far;
+  return { client: { tls: client, below: near }, server: { tls: server, below: far } };
+}
+
+async function socketPair(): Promise<[Socket, Socket]> {
+  const server = createServer({ pauseOnConnect: true }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const near = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  const [far] = (await once(server, "connection")) as [Socket];
+  server.close();
+  return [near, far];
+}
+
+test.for(["client", "server"] as const)("inside another stream, the %s reads what came before its end, however late it reads", async (slow) => {
+  const { client, server } = await connected("stream");
+  const [{ tls: reader, below: outer }, { tls: writer }] = slow === "client" ? [client, server] : [server, client];
   // Its data waits in TLS, as it does while the next stream on its way has no room.
   reader.once("data", () => reader.pause());
   writer.write("first");
@@ -61,6 +77,42 @@ test.for(["client", "server"] as const)("inside another stream, the %s reads wha
   expect(reader.destroyed).toBe(false);
   const closed = once(reader, "close");
   expect(Buffer.concat((await reader.toArray()) as Buffer[])).toHaveLength(30_000);
+  await closed;
+});
+
+const failures = (["socket", "stream"] as const).flatMap((kind) =>
+  (["client", "server"] as const).flatMap((side) => (["a spoilt record", "an error below"] as const).map((how) => ({ kind, side, how }))),
+);
+
+test.for(failures)("over a $kind, $how after the handshake ends the $side's TLS and what is below it", async ({ kind, side, how }) => {
+  const ends = await connected(kind);
+  const [one, other] = side === "client" ? [ends.client, ends.server] : [ends.server, ends.client];
+  for (const stream of [one.tls, one.below, other.tls]) stream.on("error", () => {});
+  other.tls.resume();
+  one.tls.write("first");
+  await once(other.tls, "data");
+  const closed = [one.tls, one.below].map((stream) => new Promise((resolve) => stream.once("close", resolve)));
+  const learnt = new Promise((resolve) => other.tls.once("end", resolve).once("close", resolve));
+  if (how === "an error below") one.below.emit("error", new Error("lost"));
+  else other.below.write(Buffer.concat([Buffer.from([0x17, 3, 3, 0, 64]), Buffer.alloc(64)]));
+  await Promise.all([...closed, learnt]);
+});
+
+test("a stream that closes without an end ends TLS once its reader has taken everything", async () => {
+  const { client, server } = await connected("stream");
+  client.tls.once("data", () => client.tls.pause());
+  server.tls.write("first");
+  await once(client.tls, "pause");
+  server.tls.write(Buffer.alloc(10_000));
+  await vi.waitUntil(() => client.tls.readableLength === 10_000);
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  client.below.destroy();
+  await once(client.below, "close");
+  vi.advanceTimersByTime(10_000);
+  expect(client.tls.destroyed).toBe(false);
+  expect((client.tls.read() as Buffer).length).toBe(10_000);
+  const closed = once(client.tls, "close");
+  vi.advanceTimersByTime(1_000);
   await closed;
 });
 

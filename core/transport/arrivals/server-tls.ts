@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { createSecureContext, type SecureContext, TLSSocket, type TLSSocketOptions } from "node:tls";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { feedInPieces } from "../../node-internals/feed-in-pieces.ts";
-import { readBeforeClose } from "../../node-internals/read-before-close.ts";
+import { makeTls } from "../../node-internals/make-tls.ts";
 
 export interface TerminateTlsOptions {
   readonly context: SecureContext;
@@ -39,7 +39,7 @@ export function terminateTls(
     requestCert: requestCertificate,
     rejectUnauthorized: false,
   };
-  const tls = readBeforeClose(socket, () => new TLSSocket(socket as Socket, options));
+  const tls = makeTls(socket, () => new TLSSocket(socket as Socket, options));
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
   const timer = setTimeout(() => fail(tls, new PlatformError("timeout", "the TLS handshake took too long")), timeoutMs);
   handshakes.set(tls, { socket, timer, resolve, reject });

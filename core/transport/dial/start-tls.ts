@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { type ConnectionOptions, connect, getCACertificates, type TLSSocket } from "node:tls";
 import { PlatformError } from "../../errors/platform-error.ts";
-import { readBeforeClose } from "../../node-internals/read-before-close.ts";
+import { makeTls } from "../../node-internals/make-tls.ts";
 import { type Attempt, ignoreError } from "./attempt.ts";
 import { issuerOf, tlsError } from "./connection-error.ts";
 import { sharedContext } from "./shared-context.ts";
@@ -35,7 +35,7 @@ export async function startTls(
   let secure: TLSSocket;
   try {
     const options = connectionOptions(socket, tls);
-    secure = readBeforeClose(socket, () => connect(options));
+    secure = makeTls(socket, () => connect(options));
   } catch (cause) {
     socket.destroy();
     throw new PlatformError("invalid", `TLS to ${peer} cannot start: the certificate, its key or an authority is unusable`, { cause });
