@@ -4,6 +4,7 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { ignoreError } from "../../core/transport/dial/attempt.ts";
 import { connectionError } from "../../core/transport/dial/connection-error.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
+import { watchPeer } from "../service/watch-peer.ts";
 import type { OfferedApp } from "./offered-app.ts";
 import type { Targets } from "./target-policy.ts";
 
@@ -16,7 +17,7 @@ export async function dialApp({ name, uri, address }: OfferedApp, targets: Targe
   try {
     if (address.scheme === "unix") return await dialUnix(address.socketPath, signal);
     targets.check(address.host);
-    return await dial(address, { env: {}, timeoutMs: connectMs, signal, lookup: targets.lookup });
+    return watchPeer(await dial(address, { env: {}, timeoutMs: connectMs, signal, lookup: targets.lookup }), `application ${name}`);
   } catch (thrown) {
     const { code, message } = connectionError(thrown, { message: "no connection", hint: "" });
     throw new PlatformError(code === "denied" || code === "timeout" ? code : "unavailable", `${where}: ${message}`, { cause: thrown });

@@ -7,6 +7,7 @@ import { Attempt } from "../../core/transport/dial/attempt.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import { startTls, trustedRoots } from "../../core/transport/dial/start-tls.ts";
 import { IpSet } from "../../core/transport/ip-prefix.ts";
+import { watchPeer } from "../service/watch-peer.ts";
 import type { Database, ServerCredentials } from "./database.ts";
 import type { ServerAccess } from "./engine.ts";
 
@@ -68,7 +69,8 @@ export async function dialServer({ name, addresses }: Database, address: DbAddre
   try {
     const isOwn = addresses.some(({ host }) => host === address.host);
     if (!isOwn && isIP(address.host) !== 0 && !isInside(address.host)) throw outside(address.host);
-    return await dial(address, { env: {}, timeoutMs: connectMs, signal, ...(!isOwn && { lookup }) });
+    const socket = await dial(address, { env: {}, timeoutMs: connectMs, signal, ...(!isOwn && { lookup }) });
+    return watchPeer(socket, `the server of database ${name}`);
   } catch (cause) {
     throw new PlatformError("unavailable", `database ${name} is unreachable: ${errorText(cause)}`, { cause });
   }

@@ -31,6 +31,7 @@ static const struct {
 } functions[] = {
     {"tryLock", try_lock},
     {"packetPair", packet_pair},
+    {"peerState", peer_state},
     {"recordLogout", record_logout},
     {"socketPair", socket_pair},
     {"startProgram", start_program},

@@ -8,6 +8,8 @@ export interface HostAddon {
   socketPair(): [ours: number, theirs: number];
   /** Two connected sockets that keep packets apart. */
   packetPair(): [ours: number, theirs: number];
+  /** Of a TCP connection: packets sent again, or probes, since its peer's last word, and the time since that word. Undefined: it is not TCP. */
+  peerState(fd: number): [unanswered: number, silentMs: number] | undefined;
   /** A descriptor that came through our end of such a pair, with its id; undefined when none has come. Does not wait. */
   takeDescriptor(fd: number): [id: number, descriptor: number] | undefined;
   /**

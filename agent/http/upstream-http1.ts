@@ -1,7 +1,9 @@
 import { Agent, type IncomingMessage, request, type ClientRequest as SentRequest } from "node:http";
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { HeaderField } from "../../core/resources/app-headers.ts";
 import { ignoreError } from "../../core/transport/dial/attempt.ts";
+import { keepAlive } from "../../core/transport/keep-alive.ts";
 import { fieldOf, fieldPairs, type UpstreamAnswer, type UpstreamRequest } from "./exchange.ts";
 import { passedTrailers } from "./passed-fields.ts";
 
@@ -39,6 +41,13 @@ export class UpstreamHttp1 {
 
   constructor(open: OpenRoad, { keeps, most }: KeptConnections) {
     this.#agent = new Agent({ keepAlive: keeps, maxSockets: most.open, maxFreeSockets: most.kept });
+    const keep = this.#agent.keepSocketAlive.bind(this.#agent);
+    this.#agent.keepSocketAlive = (socket) => {
+      const isKept = keep(socket);
+      // Node has changed it.
+      if (socket instanceof Socket) keepAlive(socket);
+      return isKept;
+    };
     this.#agent.createConnection = (_options, connected) => {
       this.#connect(open).then(
         (socket) => connected?.(null, socket),

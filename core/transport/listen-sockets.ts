@@ -1,6 +1,6 @@
 import { closeSync } from "node:fs";
 import type { Server } from "node:net";
-import { serverDescriptor } from "../node-internals/server-descriptor.ts";
+import { descriptorOf } from "../node-internals/descriptor-of.ts";
 import type { HostPort } from "./host-port.ts";
 
 /** A listening socket that one process passes to the next. */
@@ -74,7 +74,7 @@ export class ListenSockets {
 
   /** Sockets for the next process. */
   handOver(): readonly HandedSocket[] {
-    return [...this.#open].flatMap(([name, { server, port }]) => (server.listening ? [{ name, fd: serverDescriptor(server), port }] : []));
+    return [...this.#open].flatMap(([name, { server, port }]) => (server.listening ? [{ name, fd: listeningDescriptor(server), port }] : []));
   }
 }
 
@@ -87,6 +87,12 @@ function listening(server: Server, listen: () => void): Promise<void> {
     });
     listen();
   });
+}
+
+function listeningDescriptor(server: Server): number {
+  const fd = descriptorOf(server);
+  if (fd === undefined) throw new Error("a listening server has no file descriptor");
+  return fd;
 }
 
 function boundPort(server: Server): number | undefined {

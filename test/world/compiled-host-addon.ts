@@ -3,7 +3,7 @@ import type { HostAddon } from "../../agent/host/host-addon.ts";
 import { compileOnce } from "./compile-once.ts";
 
 const folder = resolve(import.meta.dirname, "../../agent/host");
-const sources = ["host-addon.c", "hand-over.c", "record-logout.c", "start-program.c", "session/utmp-record.c"];
+const sources = ["host-addon.c", "hand-over.c", "peer-state.c", "record-logout.c", "start-program.c", "session/utmp-record.c"];
 const headers = resolve(process.execPath, "../../include/node");
 let loaded: HostAddon | undefined;
 

@@ -1,14 +1,13 @@
 import type { ClientHttp2Session } from "node:http2";
-import type { Duplex } from "node:stream";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HeaderField } from "../../../core/resources/app-headers.ts";
-import { ignoreError } from "../../../core/transport/dial/attempt.ts";
 import type { Env } from "../../../core/transport/dial/choose-proxy.ts";
 import { dialTls } from "../../../core/transport/dial/dial.ts";
 import type { HostPort } from "../../../core/transport/host-port.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "../../http/exchange.ts";
 import { type HttpProtocols, type OpenedRoad, type UpgradeAnswer, UpstreamHttp1 } from "../../http/upstream-http1.ts";
 import { openHttp2, sendHttp2, UnreadRequest } from "../../http/upstream-http2.ts";
+import { watchPeer } from "../../service/watch-peer.ts";
 import { type Login, LoginKeeper, type LoginSource } from "./login.ts";
 
 /** Time limit of a connection and its TLS handshake, ms. */
@@ -180,7 +179,7 @@ export class ApiServer {
     const { ca, certificate, privateKey } = login;
     const tls = { alpn, servername, insecure, ...(ca && { ca }), certificate, privateKey };
     const socket = await dialTls(address, tls, { env: this.#env, timeoutMs: connectMs, signal: this.#signal });
-    (socket as Duplex).on("error", ignoreError);
+    watchPeer(socket, `the API server of ${this.#facts.name}`);
     const selected = socket.alpnProtocol === "h2" || socket.alpnProtocol === "http/1.1" ? socket.alpnProtocol : undefined;
     return { socket, selected };
   }

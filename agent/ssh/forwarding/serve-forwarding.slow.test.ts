@@ -6,12 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import type { ClientChannel } from "ssh2";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { SshConnection } from "../../../core/ssh/ssh-client.ts";
+import { deafen } from "../../../test/inside/deafen.ts";
 import { runCommand } from "../../../test/inside/run-command.ts";
 import { accessRole, openUserSession, ownLogin } from "../../../test/inside/ssh-session.ts";
 import { freePorts } from "../../../test/world/free-port.ts";
+import { until } from "../../../test/world/until.ts";
 
 type Failure = Error & { reason?: number };
 
@@ -85,6 +87,31 @@ test("a server that sends everything first still receives from the client afterw
   channel.end("and this");
   expect(await heard.promise).toBe("and this");
   server.close();
+});
+
+test("a target that vanishes with something under way ends its channel", async () => {
+  await using session = await openUserSession();
+  const arrived = Promise.withResolvers<Socket>();
+  const { server, port } = await listening(arrived.resolve);
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  try {
+    const channel = await forwardOut(session.client, port);
+    const target = await arrived.promise;
+    deafen(target);
+    channel.write("x");
+    let isClosed = false;
+    channel.resume().once("close", () => {
+      isClosed = true;
+    });
+    await until("the channel ends", () => {
+      vi.advanceTimersByTime(15_000);
+      return isClosed;
+    });
+    target.destroy();
+  } finally {
+    vi.useRealTimers();
+    server.close();
+  }
 });
 
 test.for([

@@ -8,6 +8,7 @@ import { createQueue } from "../../../core/limits/queue.ts";
 import { couple } from "../../../core/ssh/couple.ts";
 import { type OpenRefusal, refuseChannel } from "../../../core/ssh/refusals.ts";
 import { formatHostPort } from "../../../core/transport/host-port.ts";
+import { watchPeer } from "../../service/watch-peer.ts";
 import type { Slots } from "../../ssh-server/user-limits.ts";
 import { sessionFacts, type UserConnection } from "../user-connection.ts";
 import { AgentForwarding } from "./agent-forwarding.ts";
@@ -126,7 +127,7 @@ async function connectHost(sockets: Pick<TcpSockets, "connect">, { host, port }:
   let last: unknown;
   for (const address of await addressesOf(host)) {
     try {
-      return await sockets.connect({ host: address, port }, gone);
+      return watchPeer(await sockets.connect({ host: address, port }, gone), formatHostPort({ host, port }));
     } catch (thrown) {
       last = thrown;
       if (gone.aborted) break;

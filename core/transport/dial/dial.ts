@@ -2,6 +2,7 @@ import { connect, type LookupFunction, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { formatHostPort, type HostPort } from "../host-port.ts";
+import { keepAlive } from "../keep-alive.ts";
 import { Attempt, ignoreError } from "./attempt.ts";
 import { chooseProxy, type Env, type Route } from "./choose-proxy.ts";
 import { connectionError, type Purpose } from "./connection-error.ts";
@@ -104,15 +105,13 @@ async function connectTcp({ host, port }: HostPort, attempt: Attempt, purpose: T
     host,
     port,
     noDelay: true,
-    keepAlive: true,
-    keepAliveInitialDelay: 30_000,
     autoSelectFamily: true,
     ...(purpose.lookup && { lookup: purpose.lookup }),
   });
   socket.on("error", ignoreError);
   try {
     await attempt.next(socket, "connect");
-    return socket;
+    return keepAlive(socket);
   } catch (thrown) {
     socket.destroy();
     throw connectionError(thrown, purpose);

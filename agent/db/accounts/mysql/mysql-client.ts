@@ -67,7 +67,7 @@ export class MysqlClient {
       const { message, code } = result.refusal;
       throw new PlatformError("unavailable", `the server refused the login of ${access.user}: ${message} (error ${code})`);
     }
-    const client = new MysqlClient(result.socket.setKeepAlive(true, 30_000), isMariadb);
+    const client = new MysqlClient(result.socket, isMariadb);
     await client.query("the settings of the connection", settings);
     return client;
   }

@@ -35,7 +35,7 @@ export class PostgresClient {
   /** Logs in by certificate. Throws `unavailable`, `timeout`, and the reason of the signal, which ends the login alone. */
   static async open(access: ServerAccess, database: string, signal: AbortSignal): Promise<PostgresClient> {
     const socket = await openServer(access, signal);
-    const client = new PostgresClient(socket.on("error", () => {}).setKeepAlive(true, 30_000));
+    const client = new PostgresClient(socket.on("error", () => {}));
     try {
       const stated = { user: access.user, database, application_name: "platform-accounts", ...settings };
       const parameters = Object.entries(stated).map(([name, value]) => ({ name, value: Buffer.from(value) }));

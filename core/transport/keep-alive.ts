@@ -1,0 +1,9 @@
+import type { Socket } from "node:net";
+
+/**
+ * Probes of the kernel on a quiet connection, by which it finds a peer that has vanished: after 30 s of silence six, 5 s apart. With Node's own, ten within
+ * 10 s, an outage of 10 s would cut healthy ones. Sockets of other kinds are left alone. Returns the socket.
+ */
+export function keepAlive(socket: Socket): Socket {
+  return socket.setKeepAlive(true, 30_000, 5_000, 6);
+}
