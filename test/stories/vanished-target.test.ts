@@ -21,7 +21,7 @@ test("a target whose host vanishes ends its connection at the client; a quiet on
   const services = `app_service:\n  enabled: yes\n  apps:\n    - { name: orders, uri: "${uri}", labels: { env: test } }\n`;
   await cluster.agent({ name: "apps-1", token: await cluster.token("--type=app"), services, noWait: true });
   const alice = await cluster.user("alice", { roles: "orders" });
-  await until("the agent offers it", async () => (await alice.tsh(["apps", "ls", "--format=json"])).stdout.includes("apps-1"));
+  await until("the agent offers it", async () => (await alice.tsh(["apps", "ls", "--format=json"])).stdout.includes('"orders"'));
   await using tunnel = await appTunnel(alice, "orders");
   const opened = async (name: string): Promise<{ near: Socket; far: Socket }> => {
     const near = connect(tunnel.port, "127.0.0.1").on("error", () => {});
