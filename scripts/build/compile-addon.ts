@@ -11,7 +11,9 @@ const strict = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"];
 const ownAddons = {
   "memory.node": ["core/memory/memory-addon.c"],
   "process.node": ["core/processes/process-addon.c"],
-  "host.node": ["host-addon.c", "hand-over.c", "peer-state.c", "record-logout.c", "start-program.c", "session/utmp-record.c"].map((name) => `agent/host/${name}`),
+  "host.node": ["host-addon.c", "hand-over.c", "peer-state.c", "record-logout.c", "start-program.c", "session/utmp-record.c"].map(
+    (name) => `agent/host/${name}`,
+  ),
 } as const;
 
 interface OwnAddon {
