@@ -1,9 +1,6 @@
 import type { Duplex } from "node:stream";
-import type { AuthClient, AuthConnection } from "../core/api/auth-client.ts";
+import type { AuthClient, AuthClientOptions, AuthConnection } from "../core/api/auth-client.ts";
 import type { HostCredentials } from "../core/api/host-credentials.ts";
-
-/** Longer than any call, ms. */
-const callMs = 20_000;
 
 export interface AuthSourceOptions {
   readonly credentials: () => HostCredentials;
@@ -14,7 +11,8 @@ export interface AuthSourceOptions {
 /** The auth service's API under the newest credentials; loaded and connected at the first call. */
 export class AuthSource {
   readonly #options: AuthSourceOptions;
-  #current: { readonly credentials: HostCredentials; readonly connection: AuthConnection } | undefined;
+  readonly #listeners: (() => void)[] = [];
+  #current: { credentials: HostCredentials; readonly connection: AuthConnection } | undefined;
 
   constructor(options: AuthSourceOptions) {
     this.#options = options;
@@ -23,25 +21,37 @@ export class AuthSource {
   async client(): Promise<AuthClient> {
     const { openAuthClient } = await import("../core/api/auth-client.ts");
     const credentials = this.#options.credentials();
-    if (this.#current?.credentials !== credentials) {
-      this.#retire();
-      const { hostCaPem: ca, tlsCertificate: certificate, tlsPrivateKey: privateKey } = credentials;
-      const connection = openAuthClient({ open: this.#options.open, ca, credentials: { certificate, privateKey } });
-      this.#current = { credentials, connection };
+    this.#current ??= { credentials, connection: openAuthClient(asHost(this.#options)) };
+    const { connection } = this.#current;
+    if (this.#current.credentials !== credentials) {
+      this.#current.credentials = credentials;
+      connection.renew();
+      for (const listener of this.#listeners) listener();
     }
-    return this.#current.connection.client;
+    return connection.client;
   }
 
-  /** Time for calls under way on the previous connection to finish. */
-  #retire(): void {
-    const before = this.#current?.connection;
-    if (before !== undefined) setTimeout(() => before.close(), callMs).unref();
-    this.#current = undefined;
+  /** Called when further calls go over another connection, with newer credentials. A long call on the one before is cut soon, unless it moves. */
+  onRenewed(listener: () => void): void {
+    this.#listeners.push(listener);
   }
 
   /** Closes the connection: the next call opens another one. */
   close(): void {
     this.#current?.connection.close();
-    this.#current = undefined;
   }
+}
+
+/** The credentials are read at each connection. */
+function asHost({ open, credentials }: AuthSourceOptions): AuthClientOptions {
+  return {
+    open,
+    get ca() {
+      return credentials().hostCaPem;
+    },
+    get credentials() {
+      const { tlsCertificate: certificate, tlsPrivateKey: privateKey } = credentials();
+      return { certificate, privateKey };
+    },
+  };
 }

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AuthClient } from "../../core/api/auth-client.ts";
+import { MovingWatch } from "../../core/api/moving-watch.ts";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { writeDocument } from "../../core/resources/document.ts";
 import { type HostStatus, hostStatusDocument } from "../../core/resources/host-status.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
 import { maxOffered, type Offered } from "../../core/resources/offered.ts";
-import { backOffDelay, failuresAfter } from "../../core/transport/back-off.ts";
 import { version } from "../../core/versions/version.ts";
 
 /** Contents of a report. */
@@ -59,7 +59,7 @@ const usual = {
  */
 export class FollowAuth {
   readonly #options: FollowAuthOptions;
-  #isUp = false;
+  readonly #watch: MovingWatch;
   #hasNews = false;
   #wake = new AbortController();
   /** JSON of the offers that the auth service has; undefined: it must get them. */
@@ -69,10 +69,16 @@ export class FollowAuth {
 
   constructor(options: FollowAuthOptions) {
     this.#options = options;
+    this.#watch = new MovingWatch({
+      watch: (signal, onUp) => this.#follow(signal, onUp),
+      onDown: () => {},
+      onRetry: ({ thrown, retryMs }) => this.#retry(thrown, retryMs),
+      clock: options.steady,
+    });
   }
 
   get isUp(): boolean {
-    return this.#isUp;
+    return this.#watch.isUp;
   }
 
   /** Something in the report has changed. */
@@ -81,23 +87,26 @@ export class FollowAuth {
     this.#wake.abort();
   }
 
+  /** Calls go over another connection from now on, and the one before ends soon. */
+  moveWatch(): void {
+    this.#watch.move();
+  }
+
   /** Until the signal; connects again with back-off. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { log, steady } = this.#options;
-    let failures = 0;
-    while (!signal.aborted) {
-      const began = steady();
-      const thrown: unknown = await this.#follow(signal).catch((error: unknown) => error);
-      this.#isUp = false;
-      if (signal.aborted) return;
-      failures = failuresAfter(failures, steady() - began);
-      const retryMs = Math.round(backOffDelay(failures, Math.random()));
-      const { code, message, hint } = toPlatformError(thrown ?? new PlatformError("unavailable", "the auth service ended the watch"));
-      // A connection whose other end is gone would swallow the next watch too.
-      if (code === "timeout") this.#options.drop();
-      log.warn("not connected to the auth service", { code, error: message, hint, retryMs });
-      await sleep(retryMs, undefined, { signal }).catch(() => {});
+    await this.#watch.run(signal);
+  }
+
+  #retry(thrown: unknown, retryMs: number): void {
+    const { log, drop } = this.#options;
+    const { code, message: error, hint } = toPlatformError(thrown ?? new PlatformError("unavailable", "the auth service ended the watch"));
+    if (this.isUp) {
+      log.debug("could not move to another connection yet", { code, error, retryMs });
+      return;
     }
+    // A connection whose other end is gone would swallow the next watch too.
+    if (code === "timeout") drop();
+    log.warn("not connected to the auth service", { code, error, hint, retryMs });
   }
 
   /** The host stops: notifies proxies and admins. Never rejects. */
@@ -106,10 +115,8 @@ export class FollowAuth {
     await this.#report("stopped").catch((error: unknown) => log.debug("could not report that this host stops", { error }));
   }
 
-  async #follow(signal: AbortSignal): Promise<void> {
+  async #follow(signal: AbortSignal, onUp: () => void): Promise<void> {
     const { client, log, onConnected, onAccess, onMaintenance, facts } = this.#options;
-    this.#reported = undefined;
-    this.#resources = "";
     const ended = new AbortController();
     const either = AbortSignal.any([signal, ended.signal]);
     let beating: Promise<void> | undefined;
@@ -123,9 +130,11 @@ export class FollowAuth {
       for await (const event of (await client()).watchAccess({ version }, { signal: either, timeoutMs: 0 })) {
         clearTimeout(late);
         if (beating === undefined) {
+          this.#reported = undefined;
           await this.#report();
-          this.#isUp = true;
-          log.info("connected to the auth service; proxies dial this host", { addresses: facts().addresses });
+          if (either.aborted) break;
+          if (!this.isUp) log.info("connected to the auth service; proxies dial this host", { addresses: facts().addresses });
+          onUp();
           onConnected();
           beating = this.#beat(either).catch((error: unknown) => {
             fault = toPlatformError(error);

@@ -118,7 +118,7 @@ async function serving() {
       authServer: { host: "127.0.0.1", port: 3025 },
       ports: [{ kind: "ssh", listen: { host: "127.0.0.1", port: 0 }, publicAddresses: [] }],
     },
-    auth: { client: async () => client, close: () => dropped.resolve() },
+    auth: { client: async () => client, close: () => dropped.resolve(), onRenewed: () => {} },
     audit: { record: async () => {}, hasRoom: async () => true },
     authorities: followAuthorities({ access, identity, log: silentLog }, end.signal),
     local: () => undefined,

@@ -25,7 +25,7 @@ export interface DirectOptions {
   readonly sockets: ListenSockets;
   readonly log: Log;
   readonly identity: Pick<IdentityKeeper, "current">;
-  readonly auth: { client: FollowAuthOptions["client"]; close(): void };
+  readonly auth: { client: FollowAuthOptions["client"]; close(): void; onRenewed(listener: () => void): void };
   readonly audit: Pick<Spool, "record" | "hasRoom">;
   readonly access: Pick<AccessSource, "refresh">;
   readonly authorities: Pick<AuthorityFollower, "ask">;
@@ -62,6 +62,7 @@ export async function openDirect(options: DirectOptions): Promise<Reach> {
   const client = () => auth.client();
   const told = { onConnected: () => void authorities.ask(), onAccess, onMaintenance, onResources, offered };
   const follow = new FollowAuth({ log, client, drop: () => auth.close(), facts, ...told, serves: () => options.sockets.isStarted, steady });
+  auth.onRenewed(() => follow.moveWatch());
   void options.sockets.started.then(() => follow.tell());
   const end = new AbortController();
   const following = follow.run(end.signal);

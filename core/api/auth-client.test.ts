@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { openAnsweringAuth } from "../../test/inside/answering-auth.ts";
 
@@ -44,6 +45,16 @@ test("renewed credentials are for further calls: those under way end on the conn
   expect([(await first).clusterName, (await second).clusterName]).toEqual(["test", "test"]);
   await over;
   expect(other.session.closed).toBe(false);
+});
+
+test("a connection that is being opened while the credentials are renewed is not used: its calls go over one with the newer ones", async () => {
+  using world = await openAnsweringAuth();
+  const [call, arrival] = [world.client.getCluster({}), world.arrival()];
+  // It has begun to shake hands.
+  while (world.opened() === 0) await nextTurn();
+  world.renew();
+  (await arrival).answer();
+  expect([(await call).clusterName, world.opened()]).toEqual(["test", 2]);
 });
 
 test("a service that has vanished without a word is given up, and the next call finds another one", async () => {

@@ -48,8 +48,12 @@ const leavingMs = 20_000;
 export function openAuthClient(options: AuthClientOptions): AuthConnection {
   let session: AuthSession | undefined;
   let opening: Promise<Transport> | undefined;
+  /** Counted: a connection that was being opened meanwhile is not used. */
+  const count = { renewals: 0, cuts: 0 };
   const leaving = new Set<AuthSession>();
   const cut = (): void => {
+    count.cuts += 1;
+    opening = undefined;
     session?.cut();
     for (const one of leaving) one.cut();
     session = undefined;
@@ -59,6 +63,8 @@ export function openAuthClient(options: AuthClientOptions): AuthConnection {
     one.onClosed(() => leaving.delete(one));
   };
   const renew = (): void => {
+    count.renewals += 1;
+    opening = undefined;
     const one = session;
     session = undefined;
     if (one === undefined) return;
@@ -71,15 +77,24 @@ export function openAuthClient(options: AuthClientOptions): AuthConnection {
     else session?.cut();
     session = undefined;
     const { timeoutMs = usualTimeoutMs, silence = usualSilence } = options;
-    session = await openAuthSession(await connectAuthTls(options), { timeoutMs, silence });
-    return session.transport;
+    const { renewals, cuts } = count;
+    const opened = await openAuthSession(await connectAuthTls(options), { timeoutMs, silence });
+    if (cuts === count.cuts && renewals === count.renewals) {
+      session = opened;
+      return opened.transport;
+    }
+    opened.cut();
+    if (cuts !== count.cuts) throw new PlatformError("unavailable", "the connection to the auth service was closed while it was being opened");
+    return await ready();
   };
   const ready = (): Promise<Transport> => {
     if (session?.isUsable() === true) return Promise.resolve(session.transport);
-    opening ??= connected().finally(() => {
-      opening = undefined;
+    if (opening !== undefined) return opening;
+    const mine = connected().finally(() => {
+      if (opening === mine) opening = undefined;
     });
-    return opening;
+    opening = mine;
+    return mine;
   };
   const translated = async <T>(call: () => Promise<T>): Promise<T> => {
     try {

@@ -1,11 +1,10 @@
 import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { MovingWatch } from "../../../core/api/moving-watch.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import { serviceNames } from "../../../core/kinds/service-kinds.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { backOffDelay, failuresAfter } from "../../../core/transport/back-off.ts";
 import { version } from "../../../core/versions/version.ts";
-import { wait } from "../wait.ts";
 import { type Access, readAccess } from "./read-access.ts";
 
 export interface AccessCacheOptions {
@@ -31,8 +30,7 @@ export class AccessCache {
   #proxies: string | undefined;
   #resources: string | undefined;
   #fetching: Promise<Access> | undefined;
-  /** Ends the wait for the watch of now, which goes on. */
-  #move: () => void = () => {};
+  #watching: MovingWatch | undefined;
   readonly #onRevision: ((revision: string) => void)[] = [];
   readonly #onAccess: ((access: Access) => void)[] = [];
   readonly #onRemoved: ((hosts: readonly string[]) => void)[] = [];
@@ -117,33 +115,25 @@ export class AccessCache {
 
   /** Follows the auth service until the signal; reconnects with back-off. Reports this proxy's public address to it. Never rejects. */
   async run(signal: AbortSignal, publicAddr = ""): Promise<void> {
-    let failures = 0;
-    while (!signal.aborted) {
-      const began = this.#clock();
-      const moved = new AbortController();
-      const move = new Promise<void>((resolve) => moved.signal.addEventListener("abort", () => resolve()));
-      this.#move = () => moved.abort();
-      const watching = this.#watch(signal, { publicAddr, moved: moved.signal });
-      try {
-        await Promise.race([watching, move]);
-        if (moved.signal.aborted) {
-          watching.catch(() => {});
-          continue;
-        }
-      } catch (error) {
-        if (!signal.aborted) this.#options.log.warn("lost the auth service's watch", { error: errorText(error) });
-      }
-      failures = failuresAfter(failures, this.#clock() - began);
-      await wait(backOffDelay(failures, Math.random()), signal);
-    }
+    const { log } = this.#options;
+    const onDown = (): void => {
+      this.#maintenance = undefined;
+      // Agents that hear nothing of the resources ask for them.
+      this.#resources = undefined;
+    };
+    const onRetry = ({ thrown }: { readonly thrown: unknown }): void => {
+      if (thrown !== undefined) log.warn("lost the auth service's watch", { error: errorText(thrown) });
+    };
+    this.#watching = new MovingWatch({ watch: (end, onUp) => this.#watch(end, { publicAddr, onUp }), onDown, onRetry, clock: this.#clock });
+    await this.#watching.run(signal);
   }
 
   /** The connection is about to be replaced: begins another watch before that one ends, so that the auth service takes none of this proxy's hosts for gone. */
   moveWatch(): void {
-    this.#move();
+    this.#watching?.move();
   }
 
-  async #watch(signal: AbortSignal, { publicAddr, moved }: { readonly publicAddr: string; readonly moved: AbortSignal }): Promise<void> {
+  async #watch(signal: AbortSignal, { publicAddr, onUp }: { readonly publicAddr: string; readonly onUp: () => void }): Promise<void> {
     const ended = new AbortController();
     const either = AbortSignal.any([signal, ended.signal]);
     const confirming = setInterval(() => void this.#fetch().catch(() => ended.abort()), freshMs / 2);
@@ -151,20 +141,17 @@ export class AccessCache {
       let first = true;
       for await (const event of this.#options.auth.watchAccess({ publicAddr, version }, { signal: either, timeoutMs: 0 })) {
         if (event.revision !== this.revision) await this.#fetch();
+        if (either.aborted) break;
         this.#maintenance = event.maintenanceRevision;
         this.#hearProxies(event.proxiesRevision);
         this.#hearResources(event.resourcesRevision);
+        if (first) onUp();
         this.#tell(event.removedHosts, first);
         first = false;
       }
     } finally {
       clearInterval(confirming);
       ended.abort();
-      if (!moved.aborted) {
-        this.#maintenance = undefined;
-        // Agents that hear nothing of the resources ask for them.
-        this.#resources = undefined;
-      }
     }
   }
 
