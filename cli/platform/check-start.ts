@@ -2,10 +2,12 @@ import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { agentServices, type PlatformConfig } from "../../core/config/platform-config.ts";
 import { readConfigFile } from "../../core/config/read-config-file.ts";
+import { type PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { WebCertificate } from "../../core/resources/proxy-facts.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
 import type { ProcessFacts } from "./reload/process-state.ts";
+import { requireSameFolder } from "./reload/same-folder.ts";
 import { otherProcesses } from "./reload/status-socket.ts";
 import type { Services } from "./services.ts";
 
@@ -21,10 +23,21 @@ export async function checkStart(services: Services, { io, options }: Call): Pro
   const running = await mainProcess(io.env.RUNTIME_DIRECTORY?.split(":")[0] ?? usualRuntimeDirectory);
   const file = resolve(options.text("config") ?? running?.config ?? defaultConfigFile);
   const { config, warnings } = await readConfigFile(file, hostname());
-  const found = await services.check(config, running?.web_certificates ?? []);
+  const moved = running?.config === file ? await movedFolder(running.data_dir, config.platform.data_dir) : [];
+  // The unit runs this with each reload, which has been refused then. After a check by hand the service may also be restarted.
+  if (moved[0] !== undefined && io.env.RUNTIME_DIRECTORY !== undefined) throw moved[0];
+  const found = [...moved.map(({ message }) => message), ...(await services.check(config, running?.web_certificates ?? []))];
   const names = enabledServices(config);
   const notes = [...warnings, ...found].map((text) => `warning: ${text}`);
   return { data: { config: file, services: names, warnings: [...warnings, ...found] }, text: `${file} would start: ${names.join(", ")}`, notes };
+}
+
+/** The refusal of a reload into another data_dir, if it is one. */
+async function movedFolder(running: string | undefined, dataDir: string): Promise<readonly PlatformError[]> {
+  return await requireSameFolder({ dataDir: running }, dataDir).then(
+    () => [],
+    (thrown: unknown) => [toPlatformError(thrown)],
+  );
 }
 
 export function enabledServices(config: PlatformConfig): readonly string[] {

@@ -19,6 +19,7 @@ import { usablePidFile } from "./pid-file.ts";
 import { openLife } from "./reload/open-life.ts";
 import { Predecessor } from "./reload/predecessor.ts";
 import { ProcessState } from "./reload/process-state.ts";
+import { requireSameFolder } from "./reload/same-folder.ts";
 import { runServices } from "./run-services.ts";
 import type { Services } from "./services.ts";
 
@@ -60,6 +61,8 @@ async function run({ services, io, options, predecessor }: Starting): Promise<Re
   forbidDumps();
   const file = resolve(options.text("config") ?? defaultConfigFile);
   const { config, warnings } = await readConfigFile(file, hostname());
+  const { data_dir: dataDir } = config.platform;
+  await requireSameFolder(predecessor, dataDir);
   const diagnostics = options.text("diagAddr");
   const diagAddress = diagnostics === undefined ? config.platform.diag_addr : parseHostPort(diagnostics, undefined, "--diag-addr");
 
@@ -67,12 +70,12 @@ async function run({ services, io, options, predecessor }: Starting): Promise<Re
   const { log } = opened;
   await using stack = new AsyncDisposableStack();
   const names = enabledServices(config);
-  const state = new ProcessState(names, predecessor === undefined ? "main" : "standby", file);
+  const state = new ProcessState(names, predecessor === undefined ? "main" : "standby", { config: file, data_dir: dataDir });
   const sockets = new ListenSockets(predecessor?.sockets, predecessor !== undefined);
   const runtimeDirectory = io.env.RUNTIME_DIRECTORY?.split(":")[0];
   const pidFile = findPidFile(options.text("pidFile") ?? config.platform.pid_file, runtimeDirectory, log);
   const life = stack.use(
-    await openLife({ log, env: io.env, isTerminal: io.stdin.isTTY === true, state, sockets, pidFile, runtimeDirectory, predecessor }),
+    await openLife({ log, env: io.env, isTerminal: io.stdin.isTTY === true, state, sockets, dataDir, pidFile, runtimeDirectory, predecessor }),
   );
   log.info("platform starts", await startFacts({ services, config, file, names }));
   for (const warning of warnings) log.warn(warning);

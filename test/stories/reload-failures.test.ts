@@ -79,6 +79,14 @@ describe("a reload that goes wrong", () => {
       },
       /not ready within 30 s/,
     ],
+    [
+      "finds another data_dir",
+      async ({ folder }) => {
+        const file = join(folder, "platform.yaml");
+        await writeFile(file, (await readFile(file, "utf8")).replace(/data_dir: (.*)/, "data_dir: $1-moved"));
+      },
+      /cannot change platform.data_dir from .*data to .*data-moved: stop the service/,
+    ],
     ["finds a wrong configuration", ({ folder }) => appendFile(join(folder, "platform.yaml"), "nonsense: yes\n"), /nonsense/],
   ];
   test.concurrent.for(broken)("the new process %s: the old one continues and reports why", { timeout: 150_000 }, async ([what, breakIt, reason]) => {

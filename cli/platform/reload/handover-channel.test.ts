@@ -11,7 +11,7 @@ import { decodeFromNew, decodeFromOld, encodeMessage, type FromNew, type FromOld
 describe("messages", () => {
   test.for<FromOld>([
     { type: "offer", pid: 7, sockets: [{ name: "web 0.0.0.0 443", fd: 5, port: 443 }] },
-    { type: "offer", pid: 7, sockets: [], announces: true },
+    { type: "offer", pid: 7, sockets: [], announces: true, dataDir: "/var/lib/platform" },
     { type: "announced" },
     { type: "takeOver", hosts: [{ id: "a", names: ["b", "c"] }] },
     { type: "abandon" },

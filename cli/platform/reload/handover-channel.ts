@@ -25,7 +25,14 @@ const hostSchema = z.object({ id: z.string().max(256), names: z.array(z.string()
 
 const fromOldSchema = z.discriminatedUnion("type", [
   // `announces`: it names the main process to the service manager itself; left out: it leaves that to the new one.
-  z.object({ type: z.literal("offer"), pid: z.int(), sockets: z.array(socketSchema).max(64), announces: z.boolean().optional() }),
+  // `dataDir`: where its state is; an earlier version leaves it out.
+  z.object({
+    type: z.literal("offer"),
+    pid: z.int(),
+    sockets: z.array(socketSchema).max(64),
+    announces: z.boolean().optional(),
+    dataDir: z.string().max(4_096).optional(),
+  }),
   z.object({ type: z.literal("takeOver"), hosts: z.array(hostSchema).max(200_000) }),
   z.object({ type: z.literal("announced") }),
   z.object({ type: z.literal("abandon") }),

@@ -18,6 +18,8 @@ export interface LifeOptions {
   readonly isTerminal: boolean;
   readonly state: ProcessState;
   readonly sockets: ListenSockets;
+  /** Folder of this process's state. */
+  readonly dataDir: string;
   readonly pidFile: string | undefined;
   readonly runtimeDirectory: string | undefined;
   readonly predecessor: Predecessor | undefined;
@@ -38,7 +40,7 @@ const statusMs = 10_000;
 
 /** Takes the pid file unless another process is the main one still. Throws PlatformError `conflict` or `unavailable`. */
 export async function openLife(options: LifeOptions): Promise<Life> {
-  const { log, env, state, sockets, pidFile, predecessor, runtimeDirectory } = options;
+  const { log, env, state, sockets, dataDir, pidFile, predecessor, runtimeDirectory } = options;
   await using stack = new AsyncDisposableStack();
   let held: AsyncDisposable | undefined;
   stack.defer(async () => held?.[Symbol.asyncDispose]());
@@ -57,7 +59,7 @@ export async function openLife(options: LifeOptions): Promise<Life> {
   const stopping = stack.use(stopSignals(log, { onHangUp: () => (options.isTerminal ? stopping.stop("SIGHUP of the terminal") : reload()) }));
   const stop = (reason: string): void => stopping.stop(reason);
   const told = { announce: (pid: number) => voice.announce(pid), say: (text: string) => voice.say(text) };
-  const reloader = new Reloader({ log, command: sameCommand(), env, sockets, state, retire: () => retire.abort(), reclaim, stop, ...told });
+  const reloader = new Reloader({ log, command: sameCommand(), env, sockets, dataDir, state, retire: () => retire.abort(), reclaim, stop, ...told });
   stopping.signal.addEventListener("abort", () => {
     if (state.role === "main") voice.stopping();
     predecessor?.stopping();

@@ -30,6 +30,8 @@ export class Predecessor {
   /** It names the main process to the service manager; an earlier version does not. */
   readonly announces: boolean;
   readonly sockets: readonly HandedSocket[];
+  /** Folder of its state; an earlier version does not report it. */
+  readonly dataDir: string | undefined;
   readonly #channel: MessageChannel<FromOld>;
   #role: SuccessorRole | undefined;
   #early: FromOld[] = [];
@@ -38,11 +40,12 @@ export class Predecessor {
   #hasEnded = false;
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor(channel: MessageChannel<FromOld>, { pid, announces = false, sockets }: Extract<FromOld, { type: "offer" }>) {
+  private constructor(channel: MessageChannel<FromOld>, { pid, announces = false, sockets, dataDir }: Extract<FromOld, { type: "offer" }>) {
     this.#channel = channel;
     this.pid = pid;
     this.announces = announces;
     this.sockets = sockets;
+    this.dataDir = dataDir;
   }
 
   /** Undefined for a process that is not a successor. Throws PlatformError when it makes no offer. */

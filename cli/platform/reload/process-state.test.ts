@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { ProcessState } from "./process-state.ts";
 
 test("a failed reload is remembered in one line until one succeeds, and the cluster is notified of each change", () => {
-  const state = new ProcessState(["proxy"], "main", "/etc/platform.yaml");
+  const state = new ProcessState(["proxy"], "main", { config: "/etc/platform.yaml", data_dir: "/var/lib/platform" });
   let told = 0;
   state.reportControl({
     state: () => ({ cluster: "c", tunnels: 0, sessions: 0 }),
@@ -14,7 +14,7 @@ test("a failed reload is remembered in one line until one succeeds, and the clus
     expect: () => {},
     metrics: async () => "",
   });
-  expect(state.facts()).toMatchObject({ config: "/etc/platform.yaml", web_certificates: [{ file: "/a.pem" }] });
+  expect(state.facts()).toMatchObject({ config: "/etc/platform.yaml", data_dir: "/var/lib/platform", web_certificates: [{ file: "/a.pem" }] });
   expect(state.facts()).not.toHaveProperty("failed_reload");
   const at = "2026-01-02T00:00:00.000Z";
   state.reload = { state: "failed", error: `/etc/platform.yaml:3: a\n/etc/platform.yaml:4: b${"x".repeat(2000)}`, at };

@@ -40,13 +40,18 @@ export const processSchema = z.object({
   web_certificates: z.array(webCertificateSchema).optional(),
   /** The configuration file. */
   config: z.string().optional(),
+  /** The folder of its state. */
+  data_dir: z.string().optional(),
 });
 export type ProcessFacts = z.infer<typeof processSchema>;
+
+/** Where a process reads its configuration and keeps its state. */
+type ProcessPlace = Pick<ProcessFacts, "config" | "data_dir">;
 
 /** This process's knowledge about itself, from its services. */
 export class ProcessState {
   readonly #services: readonly string[];
-  readonly #config: string | undefined;
+  readonly #place: ProcessPlace;
   readonly #started = new Date();
   #control: ControlReport | undefined;
   #agent: AgentReport | undefined;
@@ -58,10 +63,10 @@ export class ProcessState {
   /** Streams of users in the earlier processes of this service. */
   elsewhere = 0;
 
-  constructor(services: readonly string[], role: ProcessFacts["role"], config?: string) {
+  constructor(services: readonly string[], role: ProcessFacts["role"], place: ProcessPlace = {}) {
     this.#services = services;
     this.#role = role;
-    this.#config = config;
+    this.#place = place;
   }
 
   get reload(): ReloadState {
@@ -146,7 +151,7 @@ export class ProcessState {
       reload: this.#reload,
       ...(this.#failedReload !== undefined && { failed_reload: this.#failedReload }),
       ...(this.#control !== undefined && { web_certificates: [...this.#control.certificates()] }),
-      ...(this.#config !== undefined && { config: this.#config }),
+      ...this.#place,
     };
   }
 }

@@ -13,6 +13,8 @@ export interface ReloaderDeps {
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly sockets: ListenSockets;
+  /** Folder of this process's state. */
+  readonly dataDir: string;
   readonly state: ProcessState;
   /** The other process serves now: this one accepts nothing new and ends after its last stream. */
   readonly retire: () => void;
@@ -110,7 +112,7 @@ export class Reloader {
   }
 
   async #begin(): Promise<Successor> {
-    const { command, env, sockets } = this.#deps;
+    const { command, env, sockets, dataDir } = this.#deps;
     let successor: Successor | undefined;
     const attach = (socket: Socket, handed: readonly HandedSocket[]): void => {
       const channel: MessageChannel<FromNew> = new MessageChannel(socket, {
@@ -123,7 +125,7 @@ export class Reloader {
       });
       const made: Successor = { pid: 0, channel, startedAt: performance.now(), hasTaken: false };
       successor = made;
-      channel.send({ type: "offer", pid: process.pid, sockets: [...handed], announces: true });
+      channel.send({ type: "offer", pid: process.pid, sockets: [...handed], announces: true, dataDir });
     };
     const pid = await startSuccessor({ command, env, sockets: sockets.handOver(), attach });
     if (successor === undefined) throw new Error("a successor without a channel");
