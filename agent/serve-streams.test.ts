@@ -109,6 +109,26 @@ async function fullHost(held: (place: number) => { readonly address: string; rea
   return { streams, all, ask, end };
 }
 
+test("streams whose proxy sends no request keep no other stream out, and the oldest of them are dropped", async () => {
+  const streams = openStreams({ services: greet, log: silentLog }, new AbortController().signal);
+  const silent = Array.from({ length: 1001 }, () => {
+    const [near, far] = duplexPair();
+    return { near, far, served: streams.serve(far) };
+  });
+  const [near, far] = duplexPair();
+  const served = streams.serve(far);
+  near.write(encodeStreamRequest(request));
+  expect(decodeStreamReply(await readFrame(near, { maxLength: maxStreamMessage, timeoutMs: 5_000, what: "reply" }))).toEqual({ ok: true });
+  near.destroy();
+  await served;
+  const dropped = silent.flatMap((one, place) => (one.far.destroyed ? [place] : []));
+  expect(dropped).toEqual(Array.from({ length: dropped.length }, (_, place) => place));
+  expect(dropped.length).toBeGreaterThan(0);
+  for (const one of silent) one.near.destroy();
+  await Promise.all(silent.map((one) => one.served));
+  expect(streams.open).toBe(0);
+});
+
 test("a stream beyond the limit is refused when all users have logged in", async () => {
   const { ask, end } = await fullHost(() => ({ address: "192.0.2.1", isLoggedIn: true }));
   expect(await ask()).toMatchObject({ ok: false, error: { code: "limit" } });

@@ -89,6 +89,8 @@ function serveJoins(deps: ClientDeps): Serve<"join"> {
 
 /** Maximum concurrent streams over all tunnels. */
 const maxStreams = 1000;
+/** Of them, those whose requests have not come, before the oldest are dropped for others. */
+const mostUnasked = 128;
 /** Timeout for the request of a stream, ms. */
 const requestMs = 10_000;
 
@@ -104,13 +106,16 @@ interface Streams {
 export function openStreams({ services, log }: { services: Services; log: Log }, signal: AbortSignal): Streams {
   let open = 0;
   let stopping = false;
+  /** Streams whose requests have not come: a proxy sends one at once, and they say nothing of their users. */
+  const unasked = new HalfOpen(Number.POSITIVE_INFINITY);
+  const dropUnasked = (): boolean => unasked.size > mostUnasked && unasked.makeRoom();
   /** Streams whose users have not logged in. */
   const waiting = new HalfOpen(Number.POSITIVE_INFINITY);
   /** Throws `limit`, `unavailable`. */
   const admit = (stream: Duplex, clientAddress: string): StreamLife => {
     if (stopping) throw new PlatformError("unavailable", "the agent on this host is stopping", { hint: "try again in a moment" });
     // Before the login only proxies know a stream's user, and each counts its own: so streams without a logged-in user are dropped first.
-    if (open > maxStreams && !waiting.makeRoom())
+    if (open > maxStreams && !dropUnasked() && !waiting.makeRoom() && !unasked.makeRoom())
       throw new PlatformError("limit", `the agent on this host already serves ${maxStreams} streams (the maximum)`);
     waiting.enter(stream, ipOf(clientAddress));
     const within = (inner: Duplex): StreamLife => {
@@ -125,6 +130,7 @@ export function openStreams({ services, log }: { services: Services; log: Log },
   const serveRequest = async (channel: Duplex): Promise<void> => {
     const body = await readFrame(channel, { maxLength: maxStreamMessage, timeoutMs: requestMs, what: "stream request", signal });
     const request = decodeStreamRequest(body);
+    unasked.leave(channel);
     const serve = services[request.kind] as Serve | undefined;
     const life = admit(channel, request.clientAddress);
     if (serve === undefined) throw new PlatformError("unsupported", `this host does not serve ${request.kind}`);
@@ -133,6 +139,8 @@ export function openStreams({ services, log }: { services: Services; log: Log },
   const serve = async (channel: Duplex): Promise<void> => {
     channel.on("error", (error: Error) => log.debug("a stream broke", { error: errorText(error) }));
     open += 1;
+    unasked.enter(channel, "");
+    if (open > maxStreams) dropUnasked();
     try {
       await serveRequest(channel);
       channel.end();
@@ -144,6 +152,7 @@ export function openStreams({ services, log }: { services: Services; log: Log },
       channel.resume();
     } finally {
       open -= 1;
+      unasked.leave(channel);
       waiting.leave(channel);
     }
   };

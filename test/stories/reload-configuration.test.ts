@@ -111,4 +111,9 @@ async function certificates({ cluster, service, keypair, diag, dir }: Scene): Pr
   await writeFile(keypair.keyFile, renewed.key);
   await writeFile(keypair.certFile, renewed.cert);
   expect((await check()).status).toBe(0);
+
+  const text = await readFile(file, "utf8");
+  await writeFile(file, text.replace(/data_dir: (.*)/, "data_dir: $1-moved"));
+  expect(await check()).toMatchObject({ status: 2, stderr: expect.stringContaining("a reload cannot change platform.data_dir") });
+  await writeFile(file, text);
 }
