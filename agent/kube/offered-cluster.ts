@@ -6,6 +6,6 @@ import type { KnownKinds } from "./upstream/known-kinds.ts";
 export interface OfferedCluster {
   readonly name: string;
   readonly labels: Labels;
-  readonly api: Pick<ApiServer, "facts" | "send" | "upgrade">;
+  readonly api: Pick<ApiServer, "facts" | "send" | "upgrade" | "prefersHttp1">;
   readonly kinds: KnownKinds;
 }

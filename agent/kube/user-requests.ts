@@ -1,19 +1,41 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 
-/** Requests that one user may have at a time on this agent, and of these the ones that are streams to pods. */
-export const mostOfUser = { requests: 2_000, streams: 200 } as const;
+/** What one user may have at a time on this agent. */
+export const mostOfUser = {
+  requests: 2_000,
+  /** Of them, those that are streams to pods. */
+  streams: 200,
+  /** Of them, those to API servers that speak HTTP/1.1, which have few connections for all users. */
+  "requests over HTTP/1.1": 128,
+  /** Of them, those that delete a part of several objects: each holds a page of a list. */
+  "deletions of several objects": 4,
+} as const;
+type Counted = keyof typeof mostOfUser;
+
+/** Bytes of requests' bodies that are held at a time, of one user and of all: API servers take one of 3 MiB. */
+export const mostHeld = { ofUser: 32 * 1024 * 1024, ofAll: 256 * 1024 * 1024 } as const;
+
+/** The bodies of one request, as far as they are held. */
+export interface HeldBytes extends Disposable {
+  /** Counts that many more. Throws `limit`. */
+  add(bytes: number): void;
+}
 
 /** Counts the requests of each user over all their connections: one user must not use up the agent, or the API server's patience. */
 export class UserRequests {
   readonly #counts = new Map<string, number>();
-  readonly #most: { readonly [Kind in keyof typeof mostOfUser]: number };
+  readonly #most: Readonly<Record<Counted, number>>;
+  readonly #mostHeld: Readonly<Record<keyof typeof mostHeld, number>>;
+  readonly #held = new Map<string, number>();
+  #allHeld = 0;
 
-  constructor(most: { readonly [Kind in keyof typeof mostOfUser]: number } = mostOfUser) {
-    this.#most = most;
+  constructor(most: Partial<Record<Counted, number>> = {}, held: Partial<Record<keyof typeof mostHeld, number>> = {}) {
+    this.#most = { ...mostOfUser, ...most };
+    this.#mostHeld = { ...mostHeld, ...held };
   }
 
   /** Counts one until the returned function is called, once. Throws `limit`. */
-  take(user: string, kind: keyof typeof mostOfUser): () => void {
+  take(user: string, kind: Counted): () => void {
     const key = `${kind} ${user}`;
     const count = this.#counts.get(key) ?? 0;
     const most = this.#most[kind];
@@ -26,6 +48,34 @@ export class UserRequests {
       const left = (this.#counts.get(key) ?? 0) - 1;
       if (left > 0) this.#counts.set(key, left);
       else this.#counts.delete(key);
+    };
+  }
+
+  /** Room for the body of one request of a user, until it is disposed. */
+  holding(user: string): HeldBytes {
+    let own = 0;
+    const change = (bytes: number): void => {
+      own += bytes;
+      this.#allHeld += bytes;
+      const all = (this.#held.get(user) ?? 0) + bytes;
+      if (all > 0) this.#held.set(user, all);
+      else this.#held.delete(user);
+    };
+    return {
+      add: (bytes) => {
+        if ((this.#held.get(user) ?? 0) + bytes > this.#mostHeld.ofUser)
+          throw new PlatformError(
+            "limit",
+            `access denied: this agent already holds the most bytes of ${user}'s requests that it holds for one user`,
+            {
+              hint: "send fewer of them at a time",
+            },
+          );
+        if (this.#allHeld + bytes > this.#mostHeld.ofAll)
+          throw new PlatformError("limit", "this agent already holds as many bytes of requests as it may", { hint: "try again in a moment" });
+        change(bytes);
+      },
+      [Symbol.dispose]: () => change(-own),
     };
   }
 }

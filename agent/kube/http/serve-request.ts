@@ -25,7 +25,9 @@ export async function serveRequest(asked: ClientRequest, answer: ClientAnswer, s
     stops.push(session.requests.take(session.user.name, "requests"));
     const { target, prefix } = stripPrefix(asked.target, session.names);
     note.target(target);
-    const held = new HeldBody(asked, () => answer.inform(100, []));
+    const holding = session.requests.holding(session.user.name);
+    stops.push(() => holding[Symbol.dispose]());
+    const held = new HeldBody(asked, { onContinue: () => answer.inform(100, []), onHeld: (bytes) => holding.add(bytes) });
     const judged = await session.judge({
       method: asked.method,
       target,
@@ -44,11 +46,13 @@ export async function serveRequest(asked: ClientRequest, answer: ClientAnswer, s
     await note.admit(signal);
     if (judged.deletion !== undefined) {
       const { deletion } = judged;
+      stops.push(session.requests.take(session.user.name, "deletions of several objects"));
       const whole = await serveDeletion({ asked, judged, deletion, body: await held.read(), signal }, session);
       note.end(whole.head.status);
       sendWhole(answer, whole);
       return;
     }
+    if (session.cluster.api.prefersHttp1) stops.push(session.requests.take(session.user.name, "requests over HTTP/1.1"));
     const response = await send(
       { asked: held.forwarded(), judged, target },
       { session, note, signal, onInform: (...facts) => answer.inform(...facts) },
@@ -109,7 +113,7 @@ export function requestFor({ asked, judged, target }: SentRequest, { session, no
     note.bytes.received += chunk.length;
     session.touch();
   };
-  return { method, target, headers, body, trailers, signal, onInform, onData };
+  return { method, target, headers, body, trailers, signal, onInform, onData, isProxied };
 }
 
 async function send(sent: SentRequest, life: RequestLife): Promise<UpstreamAnswer> {

@@ -1,12 +1,15 @@
 import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import { createServer } from "node:https";
 import { type AddressInfo, connect, createServer as createNetServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { roleServerName } from "../../../core/transport/alpn.ts";
 import { type InsideAuthorities, insideAuthorities } from "../../../test/inside/authorities.ts";
-import { ApiServer } from "./api-server.ts";
+import { ApiServer, type ApiServerFacts } from "./api-server.ts";
 
 let own: InsideAuthorities;
 let keys: { readonly cert: string; readonly key: string };
@@ -26,7 +29,7 @@ afterEach(() => {
 });
 afterAll(() => expect(servers).toEqual([]));
 
-async function apiOf(server: Server, change: { readonly ca?: string; readonly serverName?: string } = {}): Promise<ApiServer> {
+async function apiOf(server: Server, change: Change = {}): Promise<ApiServer> {
   server.on("secureConnection", (socket: TLSSocket) => void kept(socket));
   return apiAt(await listening(server), change);
 }
@@ -43,11 +46,17 @@ function kept<T extends Socket>(socket: T): T {
   return socket;
 }
 
-function apiAt(port: number, change: { readonly ca?: string; readonly serverName?: string } = {}): ApiServer {
+interface Change {
+  readonly ca?: string;
+  readonly serverName?: string;
+  readonly account?: Extract<ApiServerFacts["login"], { account: unknown }>["account"];
+}
+
+function apiAt(port: number, change: Change = {}): ApiServer {
   const stop = new AbortController();
   over.push(stop);
-  const { ca = own.hostCaPem, serverName = roleServerName("node") } = change;
-  const login = { ca: { value: ca }, account: { kind: "none" } } as const;
+  const { ca = own.hostCaPem, serverName = roleServerName("node"), account = { kind: "none" } } = change;
+  const login = { ca: { value: ca }, account };
   const facts = {
     name: "prod",
     address: { host: "127.0.0.1", port },
@@ -60,9 +69,9 @@ function apiAt(port: number, change: { readonly ca?: string; readonly serverName
   return new ApiServer(facts, { env: {} }, stop.signal);
 }
 
-async function get(api: ApiServer, { signal } = new AbortController()): Promise<string> {
+async function get(api: ApiServer, { signal } = new AbortController(), isProxied = false): Promise<string> {
   const request = { method: "GET", target: "/x", headers: [], body: undefined, trailers: () => [], signal, onInform: () => {}, onData: () => {} };
-  const answer = await api.send(request);
+  const answer = await api.send({ ...request, isProxied });
   let text = "";
   for await (const chunk of answer.body as AsyncIterable<Buffer>) text += String(chunk);
   return `${answer.status} ${text}`;
@@ -102,6 +111,21 @@ test("another authority, and another name, are refused", async () => {
   await expect(get(wrong)).rejects.toMatchObject({ code: "unauthenticated" });
   const named = await apiOf(http2Server(), { serverName: "other.test" });
   await expect(get(named)).rejects.toMatchObject({ code: "unauthenticated" });
+});
+
+test("a refusal by the API server makes the agent read its login again, one by a program behind it does not", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "api-login-"));
+  const file = join(folder, "token");
+  await writeFile(file, "first");
+  const server = createSecureServer(keys, ({ headers }, response) => void response.writeHead(401).end(headers.authorization));
+  const api = await apiOf(server, { account: { kind: "token", token: { file } } });
+  const never = new AbortController();
+  expect(await get(api, never, true)).toBe("401 Bearer first");
+  await writeFile(file, "second");
+  expect(await get(api, never, true)).toBe("401 Bearer first");
+  expect(await get(api)).toBe("401 Bearer first");
+  expect(await get(api)).toBe("401 Bearer second");
+  await rm(folder, { recursive: true });
 });
 
 /** A balancer in front of `port`: `vanish` loses its connections so far, in silence. `arrived` resolves when one that is lost gets something. */

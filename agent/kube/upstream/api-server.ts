@@ -34,7 +34,10 @@ export interface ApiServerFacts {
 }
 
 /** A request to an API server: the host, the base path and the agent's own credentials are added. */
-export type ApiRequest = Omit<UpstreamRequest, "host">;
+export interface ApiRequest extends Omit<UpstreamRequest, "host"> {
+  /** It goes on to a program behind the API server, whose refusals say nothing of the agent's login. Default: no. */
+  readonly isProxied?: boolean;
+}
 
 interface PooledSession {
   readonly session: ClientHttp2Session;
@@ -71,11 +74,16 @@ export class ApiServer {
     return this.#facts;
   }
 
+  /** The API server, or a gateway before it, speaks HTTP/1.1 alone: a connection for each request, and few of them. */
+  get prefersHttp1(): boolean {
+    return this.#prefersHttp1;
+  }
+
   /** Sends a request; nothing of it is sent twice. Throws PlatformError `unavailable`, `timeout` or `unauthenticated`, and Node's errors. */
   async send(asked: ApiRequest): Promise<UpstreamAnswer> {
     const login = await this.#keeper.current();
     const answer = await this.#send(this.#whole(asked, login), login);
-    if (answer.status === 401) this.#keeper.refused();
+    if (answer.status === 401 && asked.isProxied !== true) this.#keeper.refused();
     return answer;
   }
 

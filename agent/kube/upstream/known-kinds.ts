@@ -9,6 +9,8 @@ const maxList = 4 * 1024 * 1024;
 /** Time for which a list is not read again, ms: a client may ask for kinds that are not there as fast as it can. */
 const restMs = 500;
 const maxGroups = 2_000;
+/** Longest name of a group with its version: a DNS name, and a label. */
+const maxName = 253 + 1 + 63;
 
 /** The kinds of one cluster, read from its API server when they are first needed, and again for one that is not among them. */
 export class KnownKinds {
@@ -21,8 +23,9 @@ export class KnownKinds {
     this.#api = api;
   }
 
-  /** Reads the kinds in a version of a group; once for all that wait for it. Throws `unavailable`. */
+  /** Reads the kinds in a version of a group; once for all that wait for it. There are none under a name that is too long. Throws `unavailable`. */
   async read(groupVersion: string): Promise<void> {
+    if (groupVersion.length > maxName) return;
     const last = this.#readAt.get(groupVersion);
     if (last !== undefined && performance.now() - last < restMs) return;
     const reading =

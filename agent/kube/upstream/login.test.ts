@@ -25,7 +25,7 @@ function printed(status: object): string {
   return JSON.stringify({ apiVersion, kind: "ExecCredential", status });
 }
 
-test("a token in a file is read again as it ages", async () => {
+test("a token in a file is read again as it ages, and when it was refused, but not for each refusal", async () => {
   let now = 0;
   const file = join(folder, "token");
   await writeFile(file, "first\n");
@@ -40,6 +40,9 @@ test("a token in a file is read again as it ages", async () => {
   keeper.refused();
   expect(await keeper.current()).toEqual({ token: "third" });
   await writeFile(file, "two\r\nlines: x");
+  keeper.refused();
+  expect(await keeper.current()).toEqual({ token: "third" });
+  now = 67_000;
   keeper.refused();
   await expect(keeper.current()).rejects.toMatchObject({ code: "unavailable" });
 });

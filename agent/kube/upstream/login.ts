@@ -19,6 +19,8 @@ export type LoginSource = Pick<Upstream, "ca" | "account"> | Pick<InCluster, "cr
 
 /** Age at which files are read again, ms. */
 const maxAgeMs = 60_000;
+/** Time after a refusal in which further ones change nothing, ms: a plugin would be run for each request. */
+const refusedMs = 5_000;
 /** Rest of a plugin's credentials with which they are still used, ms. */
 const leastMs = 60_000;
 const maxFile = 1024 * 1024;
@@ -37,6 +39,7 @@ export class LoginKeeper {
   readonly #deps: LoginDeps;
   #known: Login | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
+  #refusedAt = Number.NEGATIVE_INFINITY;
   #plugin: PluginLogin | undefined;
   #reading: Promise<Login> | undefined;
 
@@ -55,8 +58,10 @@ export class LoginKeeper {
     return await this.#reading;
   }
 
-  /** The API server refused it: the next request reads it again, and asks a plugin again. */
+  /** The API server refused it: the next request reads it again, and asks a plugin again, but not every time. */
   refused(): void {
+    if (this.#steady() - this.#refusedAt < refusedMs) return;
+    this.#refusedAt = this.#steady();
     this.#readAt = Number.NEGATIVE_INFINITY;
     this.#plugin = undefined;
   }

@@ -1,0 +1,104 @@
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { type ClientHttp2Session, connect as connectHttp2, constants, type Http2ServerResponse } from "node:http2";
+import { text } from "node:stream/consumers";
+import type { TLSSocket } from "node:tls";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { ApiWorld, kubeRole } from "./testing/api-world.ts";
+import { UserRequests } from "./user-requests.ts";
+
+/* What one user may have held at an agent, as the user sees it: the refusal is in words, and the connection goes on. */
+
+let world: ApiWorld;
+beforeAll(async () => {
+  world = await ApiWorld.open();
+});
+afterAll(async () => await world[Symbol.asyncDispose]());
+
+/** Responses of the API server that the test gives. */
+let waiting: Http2ServerResponse[];
+let arrived: PromiseWithResolvers<void>;
+beforeEach(() => {
+  waiting = [];
+  arrived = Promise.withResolvers();
+  world.onRequest = (_request, response) => {
+    waiting.push(response);
+    arrived.resolve();
+  };
+});
+
+interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: string;
+}
+
+/** Over HTTP/2, so that one connection has several at a time. */
+async function ask(client: ClientHttp2Session, { method, path, body }: Asked): Promise<{ readonly status: number; readonly body: string }> {
+  const stream = client.request({ ":method": method, ":path": path }, { endStream: body === undefined });
+  stream.on("error", () => {});
+  if (body !== undefined) stream.end(body);
+  const [headers] = (await once(stream, "response")) as [Record<string, unknown>];
+  return { status: Number(headers[constants.HTTP2_HEADER_STATUS]), body: await text(stream) };
+}
+
+function over(tls: TLSSocket): ClientHttp2Session {
+  return connectHttp2("https://kube.test", { createConnection: () => tls }).on("error", () => {});
+}
+
+const review = { method: "POST", path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" };
+const reviewOf = (length: number): string => JSON.stringify({ spec: {}, padding: "x".repeat(length) });
+
+describe("bodies that are read for a decision", () => {
+  const requests = () => new UserRequests({}, { ofUser: 100_000 });
+
+  test("are held within a bound of their user, until their requests end", async () => {
+    const { tls } = await world.enter({ deps: { requests: requests() } });
+    const client = over(tls);
+    const first = ask(client, { ...review, body: reviewOf(60_000) });
+    await arrived.promise;
+    expect(await ask(client, { ...review, body: reviewOf(60_000) })).toEqual({ status: 429, body: expect.stringContaining("of alice's requests") });
+    expect(waiting).toHaveLength(1);
+    waiting[0]?.end("{}");
+    expect((await first).status).toBe(200);
+    world.onRequest = (_request, response) => void response.end("{}");
+    expect((await ask(client, { ...review, body: reviewOf(60_000) })).status).toBe(200);
+  });
+
+  test("and a client of HTTP/1.1 gets the refusal while it sends", async () => {
+    const { tls } = await world.enter({ deps: { requests: requests() } });
+    const sent = request({ createConnection: () => tls, host: "kube.test", ...review });
+    sent.on("error", () => {}).end(reviewOf(2_000_000));
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    expect([response.statusCode, await text(response)]).toEqual([429, expect.stringContaining("of alice's requests")]);
+    expect(waiting).toEqual([]);
+  });
+});
+
+test("deletions of a part of several objects are bounded for one user", async () => {
+  const role = kubeRole("access", [{ kind: "pod", namespace: "a", name: "web-*", verbs: ["deletecollection"] }]);
+  const requests = new UserRequests({ "deletions of several objects": 1 });
+  const { tls } = await world.enter({ access: { roles: [role] }, deps: { requests } });
+  const client = over(tls);
+  const asked = { method: "DELETE", path: "/api/v1/namespaces/a/pods" };
+  const first = ask(client, asked);
+  await arrived.promise;
+  expect(await ask(client, asked)).toEqual({ status: 429, body: expect.stringContaining("alice already has 1 deletions of several objects") });
+  waiting[0]?.setHeader("content-type", "application/json");
+  waiting[0]?.end(JSON.stringify({ kind: "PodList", metadata: {}, items: [] }));
+  expect((await first).status).toBe(200);
+});
+
+test("requests to an API server with few connections are bounded for one user", async () => {
+  const service = await world.service({ deps: { requests: new UserRequests({ "requests over HTTP/1.1": 1 }) } });
+  const { api } = service.cluster;
+  const few = { ...service.cluster, api: { ...{ facts: api.facts, prefersHttp1: true }, send: api.send.bind(api), upgrade: api.upgrade.bind(api) } };
+  const { tls } = await world.enter({}, { ...service, deps: { ...service.deps, findCluster: () => few } });
+  const client = over(tls);
+  const asked = { method: "GET", path: "/api/v1/namespaces/a/pods?watch=1" };
+  const first = ask(client, asked);
+  await arrived.promise;
+  expect(await ask(client, asked)).toEqual({ status: 429, body: expect.stringContaining("alice already has 1 requests over HTTP/1.1") });
+  waiting[0]?.end();
+  expect((await first).status).toBe(200);
+});
