@@ -240,7 +240,7 @@ test("an API server that cannot be reached is a Status, and is checked at once",
   const service = await world.service({ deps: { onUnreached: (name) => void suspected.push(name) } });
   const broken = new PlatformError("unavailable", "no connection to 10.0.0.1:6443: connection refused");
   const fail = async () => await Promise.reject(broken);
-  const cluster = { ...service.cluster, api: { send: fail, upgrade: fail, facts: service.cluster.api.facts } };
+  const cluster = { ...service.cluster, api: { send: fail, upgrade: fail, facts: service.cluster.api.facts, prefersHttp1: false } };
   const { tls } = await world.enter({}, { ...service, deps: { ...service.deps, findCluster: () => cluster } });
   const { status, body } = await ask(tls, { path: "/version" });
   expect(status).toBe(503);

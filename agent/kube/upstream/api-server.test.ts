@@ -117,7 +117,7 @@ test("a refusal by the API server makes the agent read its login again, one by a
   const folder = await mkdtemp(join(tmpdir(), "api-login-"));
   const file = join(folder, "token");
   await writeFile(file, "first");
-  const server = createSecureServer(keys, ({ headers }, response) => void response.writeHead(401).end(headers.authorization));
+  const server = createSecureServer(keys, ({ headers }, response) => void response.writeHead(401).end(headers.authorization ?? ""));
   const api = await apiOf(server, { account: { kind: "token", token: { file } } });
   const never = new AbortController();
   expect(await get(api, never, true)).toBe("401 Bearer first");

@@ -1,9 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { GetClusterResponseSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { writeDocument, writeDocuments } from "../../../core/resources/document.ts";
 import { proxyDocument, proxyStateDocument } from "../../../core/resources/proxy.ts";
 import { proxyCertificateDocument } from "../../../core/resources/proxy-facts.ts";
 import { version as ownVersion } from "../../../core/versions/version.ts";
+import { NewestFew } from "../../limits/newest-few.ts";
 import { accessState, rolesForKinds, watchAccess } from "../access/access-state.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { trustedKeys } from "../authority/open-authorities.ts";
@@ -14,8 +16,20 @@ import { hostOf } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
 import { hasRule } from "./permissions.ts";
 
+/**
+ * Watches of one host at a time: each reads all roles at every change. A host has one for each of its processes, two while it moves to another
+ * connection, and for a while those whose connections were lost in silence.
+ */
+export const mostWatches = 16;
+
+/** An older one has to end. */
+export function newerWatches(): PlatformError {
+  return new PlatformError("limit", `this host has begun ${mostWatches} newer watches, the most for one host`);
+}
+
 export function clusterMethods(api: Api): Handlers<"getCluster" | "getAccess" | "watchAccess" | "listProxies"> {
   const { context } = api;
+  const watches = new NewestFew(mostWatches);
   return {
     getCluster: async (_request, caller) => {
       if (!(await hasRule(context, caller, { resource: "node", verb: "list" }))) return clusterFacts(context);
@@ -40,17 +54,19 @@ export function clusterMethods(api: Api): Handlers<"getCluster" | "getAccess" | 
       const { id, role } = hostOf(caller);
       const isAgent = role === "node";
       if (!isAgent) await keepProxyVersion(context.storage, id, version);
+      using place = watches.enter(id);
       const cameBack = context.proxies.isLost(id);
       using _watching = context.live.watching(id, context.now);
       using _proxy = context.proxies.watching(id, isAgent ? "" : publicAddr);
       const addr = role === "proxy" ? context.proxies.addressOf(id) : undefined;
       if (addr !== undefined) await keepClusterProxy(context, { id, addr, cameBack });
-      for await (const state of watchAccess(context, signal)) {
+      for await (const state of watchAccess(context, AbortSignal.any([signal, place.signal]))) {
         if (state.removedHosts.includes(id)) throw removedError(id);
         const removedHosts = isAgent ? [] : [...state.removedHosts];
         const { revision, maintenanceRevision, proxiesRevision: proxies, resourcesRevision } = state;
         yield { revision, removedHosts, maintenanceRevision, proxiesRevision: proxies, resourcesRevision };
       }
+      if (place.signal.aborted) throw newerWatches();
     },
     listProxies: async () => {
       const revision = await proxiesRevision(context.storage);

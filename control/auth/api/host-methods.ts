@@ -5,6 +5,7 @@ import type { HostIdentity } from "../../../core/identity/identity.ts";
 import { directHostDocument, recordedHostDocument, tunnelledHostDocument } from "../../../core/resources/directory-host.ts";
 import { writeDocuments } from "../../../core/resources/document.ts";
 import { instanceDocument } from "../../../core/resources/instance.ts";
+import { NewestFew } from "../../limits/newest-few.ts";
 import { checkAddresses, checkServiceAddresses, findDirectHosts } from "../inventory/direct-hosts.ts";
 import { findRecorded, findTunnelled, isShared } from "../inventory/find-hosts.ts";
 import { renewHost } from "../inventory/host-certificates.ts";
@@ -15,7 +16,7 @@ import { type NodeReport, reportNode } from "../inventory/nodes.ts";
 import { watchHosts } from "../inventory/watch-hosts.ts";
 import { checkJoin, join } from "../tokens/join.ts";
 import { hostOf } from "./caller.ts";
-import { clusterFacts } from "./cluster-methods.ts";
+import { clusterFacts, mostWatches, newerWatches } from "./cluster-methods.ts";
 import type { Api, Handlers } from "./guard.ts";
 
 export function hostMethods(api: Api): Handlers<"join" | "checkJoin" | "renewHost"> {
@@ -64,6 +65,7 @@ export function inventoryMethods(api: Api): Handlers<"listInventory"> {
 /** Ways to hosts: reports of them, and the answers for proxies. */
 export function routeMethods(api: Api): Handlers<"reportNode" | "watchHosts" | "findDirectHosts"> {
   const { context } = api;
+  const watches = new NewestFew(mostWatches);
   return {
     reportNode: async (request, caller) => {
       const host = hostOf(caller);
@@ -79,7 +81,12 @@ export function routeMethods(api: Api): Handlers<"reportNode" | "watchHosts" | "
         offerLimits: [...writeOfferLimits(limits)],
       };
     },
-    watchHosts: (_request, caller, signal) => watchHosts(context, hostOf(caller), signal),
+    watchHosts: async function* (_request, caller, signal) {
+      const host = hostOf(caller);
+      using place = watches.enter(host.id);
+      yield* watchHosts(context, host, AbortSignal.any([signal, place.signal]));
+      if (place.signal.aborted) throw newerWatches();
+    },
     findDirectHosts: async ({ target }, caller) => {
       const hosts = await findDirectHosts(context.storage, target, context.clusterName);
       const tunnelled = await findTunnelled(context, target, hostOf(caller).id);
