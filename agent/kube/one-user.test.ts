@@ -75,15 +75,17 @@ describe("bodies that are read for a decision", () => {
   });
 });
 
-test("deletions of a part of several objects are bounded for one user", async () => {
-  const role = kubeRole("access", [{ kind: "pod", namespace: "a", name: "web-*", verbs: ["deletecollection"] }]);
-  const requests = new UserRequests({ "deletions of several objects": 1 });
-  const { tls } = await world.enter({ access: { roles: [role] }, deps: { requests } });
+test.each([
+  ["deletions of several objects", "DELETE", "deletecollection"],
+  ["filtered requests", "GET", "list"],
+] as const)("%s are bounded for one user", async (what, method, verb) => {
+  const role = kubeRole("access", [{ kind: "pod", namespace: "a", name: "web-*", verbs: [verb] }]);
+  const { tls } = await world.enter({ access: { roles: [role] }, deps: { requests: new UserRequests({ [what]: 1 }) } });
   const client = over(tls);
-  const asked = { method: "DELETE", path: "/api/v1/namespaces/a/pods" };
+  const asked = { method, path: "/api/v1/namespaces/a/pods" };
   const first = ask(client, asked);
   await arrived.promise;
-  expect(await ask(client, asked)).toEqual({ status: 429, body: expect.stringContaining("alice already has 1 deletions of several objects") });
+  expect(await ask(client, asked)).toEqual({ status: 429, body: expect.stringContaining(`alice already has 1 ${what}`) });
   waiting[0]?.setHeader("content-type", "application/json");
   waiting[0]?.end(JSON.stringify({ kind: "PodList", metadata: {}, items: [] }));
   expect((await first).status).toBe(200);

@@ -7,6 +7,8 @@ export const mostOfUser = {
   streams: 200,
   /** Of them, those to API servers that speak HTTP/1.1, which have few connections for all users. */
   "requests over HTTP/1.1": 128,
+  /** Of them, those whose answers are filtered: each may hold an object, some 1.5 MiB, that its client does not take. */
+  "filtered requests": 256,
   /** Of them, those that delete a part of several objects: each holds a page of a list. */
   "deletions of several objects": 4,
 } as const;

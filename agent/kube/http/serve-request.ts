@@ -52,6 +52,7 @@ export async function serveRequest(asked: ClientRequest, answer: ClientAnswer, s
       sendWhole(answer, whole);
       return;
     }
+    if (judged.filter !== undefined) stops.push(session.requests.take(session.user.name, "filtered requests"));
     if (session.cluster.api.prefersHttp1) stops.push(session.requests.take(session.user.name, "requests over HTTP/1.1"));
     const response = await send(
       { asked: held.forwarded(), judged, target },
