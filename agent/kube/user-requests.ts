@@ -17,8 +17,8 @@ type Counted = keyof typeof mostOfUser;
 /** Bytes of requests' bodies that are held at a time, of one user and of all: API servers take one of 3 MiB. */
 export const mostHeld = { ofUser: 32 * 1024 * 1024, ofAll: 256 * 1024 * 1024 } as const;
 
-/** The bodies of one request, as far as they are held. */
-export interface HeldBytes extends Disposable {
+/** The body of one request, as far as it is held. */
+export interface BodyShare extends Disposable {
   /** Counts that many more. Throws `limit`. */
   add(bytes: number): void;
 }
@@ -54,7 +54,7 @@ export class UserRequests {
   }
 
   /** Room for the body of one request of a user, until it is disposed. */
-  holding(user: string): HeldBytes {
+  holding(user: string): BodyShare {
     let own = 0;
     const change = (bytes: number): void => {
       own += bytes;
