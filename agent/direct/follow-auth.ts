@@ -116,7 +116,7 @@ export class FollowAuth {
   }
 
   async #follow(signal: AbortSignal, onUp: () => void): Promise<void> {
-    const { client, log, onConnected, onAccess, onMaintenance, facts } = this.#options;
+    const { client, onAccess, onMaintenance } = this.#options;
     const ended = new AbortController();
     const either = AbortSignal.any([signal, ended.signal]);
     let beating: Promise<void> | undefined;
@@ -130,12 +130,7 @@ export class FollowAuth {
       for await (const event of (await client()).watchAccess({ version }, { signal: either, timeoutMs: 0 })) {
         clearTimeout(late);
         if (beating === undefined) {
-          this.#reported = undefined;
-          await this.#report();
-          if (either.aborted) break;
-          if (!this.isUp) log.info("connected to the auth service; proxies dial this host", { addresses: facts().addresses });
-          onUp();
-          onConnected();
+          await this.#begin(either, onUp);
           beating = this.#beat(either).catch((error: unknown) => {
             fault = toPlatformError(error);
             ended.abort();
@@ -154,6 +149,17 @@ export class FollowAuth {
       await beating;
     }
     if (fault !== undefined) throw fault;
+  }
+
+  /** The watch is answered. Throws when it has ended, or the report failed. */
+  async #begin(signal: AbortSignal, onUp: () => void): Promise<void> {
+    const { log, facts, onConnected } = this.#options;
+    this.#reported = undefined;
+    await this.#report();
+    signal.throwIfAborted();
+    if (!this.isUp) log.info("connected to the auth service; proxies dial this host", { addresses: facts().addresses });
+    onUp();
+    onConnected();
   }
 
   /** Reports periodically, and soon after a change. */

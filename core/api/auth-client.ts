@@ -46,56 +46,7 @@ const leavingMs = 20_000;
  * begun are finished on their connection; all others go over a new one.
  */
 export function openAuthClient(options: AuthClientOptions): AuthConnection {
-  let session: AuthSession | undefined;
-  let opening: Promise<Transport> | undefined;
-  /** Counted: a connection that was being opened meanwhile is not used. */
-  const count = { renewals: 0, cuts: 0 };
-  const leaving = new Set<AuthSession>();
-  const cut = (): void => {
-    count.cuts += 1;
-    opening = undefined;
-    session?.cut();
-    for (const one of leaving) one.cut();
-    session = undefined;
-  };
-  const leave = (one: AuthSession): void => {
-    leaving.add(one);
-    one.onClosed(() => leaving.delete(one));
-  };
-  const renew = (): void => {
-    count.renewals += 1;
-    opening = undefined;
-    const one = session;
-    session = undefined;
-    if (one === undefined) return;
-    leave(one);
-    one.leave();
-    setTimeout(() => one.cut(), leavingMs).unref();
-  };
-  const connected = async (): Promise<Transport> => {
-    if (session?.isLeaving() === true) leave(session);
-    else session?.cut();
-    session = undefined;
-    const { timeoutMs = usualTimeoutMs, silence = usualSilence } = options;
-    const { renewals, cuts } = count;
-    const opened = await openAuthSession(await connectAuthTls(options), { timeoutMs, silence });
-    if (cuts === count.cuts && renewals === count.renewals) {
-      session = opened;
-      return opened.transport;
-    }
-    opened.cut();
-    if (cuts !== count.cuts) throw new PlatformError("unavailable", "the connection to the auth service was closed while it was being opened");
-    return await ready();
-  };
-  const ready = (): Promise<Transport> => {
-    if (session?.isUsable() === true) return Promise.resolve(session.transport);
-    if (opening !== undefined) return opening;
-    const mine = connected().finally(() => {
-      if (opening === mine) opening = undefined;
-    });
-    opening = mine;
-    return mine;
-  };
+  const sessions = new AuthSessions(options);
   const translated = async <T>(call: () => Promise<T>): Promise<T> => {
     try {
       return await call();
@@ -105,17 +56,84 @@ export function openAuthClient(options: AuthClientOptions): AuthConnection {
   };
   const unary: Transport["unary"] = async (...call) => {
     try {
-      return await (await ready()).unary(...call);
+      return await (await sessions.ready()).unary(...call);
     } catch (thrown) {
       if (!isNotBegun(thrown)) throw thrown;
-      return await (await ready()).unary(...call);
+      return await (await sessions.ready()).unary(...call);
     }
   };
   const client = createClient(AuthService, {
     unary: (...call) => translated(() => unary(...call)),
-    stream: async (...call) => withOurErrors(await translated(async () => await (await ready()).stream(...call))),
+    stream: async (...call) => withOurErrors(await translated(async () => await (await sessions.ready()).stream(...call))),
   });
-  return { client, renew, close: cut, [Symbol.dispose]: cut };
+  const close = (): void => sessions.cut();
+  return { client, renew: () => sessions.renew(), close, [Symbol.dispose]: close };
+}
+
+/** The connections of a client: one that takes calls, and those that are leaving. */
+class AuthSessions {
+  readonly #options: AuthClientOptions;
+  #session: AuthSession | undefined;
+  #opening: Promise<Transport> | undefined;
+  readonly #leaving = new Set<AuthSession>();
+  /** Counted: a connection that was being opened meanwhile is not used. */
+  #renewals = 0;
+  #cuts = 0;
+
+  constructor(options: AuthClientOptions) {
+    this.#options = options;
+  }
+
+  /** Throws `unavailable`, `timeout`. */
+  ready(): Promise<Transport> {
+    if (this.#session?.isUsable() === true) return Promise.resolve(this.#session.transport);
+    if (this.#opening !== undefined) return this.#opening;
+    const mine = this.#open().finally(() => {
+      if (this.#opening === mine) this.#opening = undefined;
+    });
+    this.#opening = mine;
+    return mine;
+  }
+
+  renew(): void {
+    this.#renewals += 1;
+    this.#opening = undefined;
+    const one = this.#session;
+    this.#session = undefined;
+    if (one === undefined) return;
+    this.#leave(one);
+    one.leave();
+    setTimeout(() => one.cut(), leavingMs).unref();
+  }
+
+  cut(): void {
+    this.#cuts += 1;
+    this.#opening = undefined;
+    this.#session?.cut();
+    for (const one of this.#leaving) one.cut();
+    this.#session = undefined;
+  }
+
+  async #open(): Promise<Transport> {
+    if (this.#session?.isLeaving() === true) this.#leave(this.#session);
+    else this.#session?.cut();
+    this.#session = undefined;
+    const { timeoutMs = usualTimeoutMs, silence = usualSilence } = this.#options;
+    const [renewals, cuts] = [this.#renewals, this.#cuts];
+    const opened = await openAuthSession(await connectAuthTls(this.#options), { timeoutMs, silence });
+    if (cuts === this.#cuts && renewals === this.#renewals) {
+      this.#session = opened;
+      return opened.transport;
+    }
+    opened.cut();
+    if (cuts === this.#cuts) return await this.ready();
+    throw new PlatformError("unavailable", "the connection to the auth service was closed while it was being opened");
+  }
+
+  #leave(one: AuthSession): void {
+    this.#leaving.add(one);
+    one.onClosed(() => this.#leaving.delete(one));
+  }
 }
 
 const apiProtocols: readonly string[] = [alpn.auth, "h2"];
