@@ -80,7 +80,7 @@ describe("a reload that goes wrong", () => {
       /not ready within 30 s/,
     ],
     [
-      "finds another data_dir",
+      "finds another folder",
       async ({ folder }) => {
         const file = join(folder, "platform.yaml");
         await writeFile(file, (await readFile(file, "utf8")).replace(/data_dir: (.*)/, "data_dir: $1-moved"));
