@@ -16,8 +16,8 @@ import { type TerminalScreen, terminalScreen } from "../world/terminal-page.ts";
 import { faultsEverywhere, faultsOf, openUiPage, type UiPage } from "../world/ui-page.ts";
 import { until } from "../world/until.ts";
 
-/** Heading of the page that asks before a command of its address runs. */
-const question = "Run this command?";
+/** Heading of the page that asks before a command of its address runs, and the time for which it must have been in front, ms, with some more. */
+const [question, seenMs] = ["Run this command?", 600];
 
 if (hasProgram("chromium")) {
   await describeKube("shells of pods in the Web UI", (world) => {
@@ -149,8 +149,13 @@ if (hasProgram("chromium")) {
       await ui.heading(question).waitFor();
       expect(await page.evaluate("document.activeElement.textContent")).toBe(question);
       await page.keyboard.press("Enter");
+      // The page comes to the front just when the user clicks.
+      await page.evaluate(`dispatchEvent(new Event("focus")); document.querySelector("button.danger").click()`);
+      await page.getByRole("status").filter({ hasText: "press Run again" }).waitFor();
+      expect(await faultsEverywhere(page)).toEqual([]);
       expect(sockets).toEqual([]);
       expect(await starts()).toEqual([]);
+      await page.waitForTimeout(seenMs);
       for (const key of ["Tab", "Tab", "Enter"]) await page.keyboard.press(key);
       await ended(/The session ended\./);
       expect(await screen.shown()).toMatch(/^1 \/tmp\/ran/);
@@ -164,6 +169,8 @@ if (hasProgram("chromium")) {
 
     test("a program that is not there, and a pod that goes, end it with words", async () => {
       await page.goto(terminalOf("shell", "&command=/no/such+program"));
+      await ui.heading(question).waitFor();
+      await page.waitForTimeout(seenMs);
       await page.getByRole("button", { name: "Run" }).click();
       await ended(/does not have this program/);
       await page.goto(terminalOf("shell", "&container=other"));

@@ -1,4 +1,6 @@
+import { useState } from "preact/hooks";
 import { Facts } from "../parts/facts.tsx";
+import { GuardedButton } from "../parts/guarded-button.tsx";
 import { Page } from "../parts/page.tsx";
 import { hrefOf } from "../router/location.ts";
 import { fillRoute } from "../router/match-route.ts";
@@ -6,9 +8,13 @@ import type { CommandWish } from "../terminal/asked-terminal.ts";
 import { visibleWord } from "../text/visible-word.ts";
 import { kubePodsPath } from "./kube-pods.tsx";
 
-/** Asks before a command runs that an address names: anybody can make one. The heading has the focus, so that a key that is already on its way answers nothing. */
+/**
+ * Asks before a command runs that an address names: anybody can make one. The heading has the focus, so that a key that is already on its way answers nothing; nor
+ * does a click.
+ */
 export function CommandQuestion({ wish, run }: { readonly wish: CommandWish; readonly run: () => void }) {
   const { cluster, namespace, pod, container, command } = wish;
+  const [isEarly, setEarly] = useState(false);
   return (
     <Page title="Run this command?">
       <p>The address of this page names a command. Nothing has run yet. Run it only if you expected it: it runs in your name.</p>
@@ -30,10 +36,9 @@ export function CommandQuestion({ wish, run }: { readonly wish: CommandWish; rea
         <a class="button" href={hrefOf(fillRoute(kubePodsPath, { cluster }))}>
           Cancel
         </a>
-        <button type="button" class="danger" onClick={run}>
-          Run
-        </button>
+        <GuardedButton verb="Run" act={run} early={() => setEarly(true)} />
       </p>
+      <p role="status">{isEarly && "Nothing has run: the page has only just come to the front. Wait a moment, then press Run again."}</p>
     </Page>
   );
 }

@@ -1,0 +1,27 @@
+import { useEffect, useMemo } from "preact/hooks";
+import { followSight, PressGuard } from "./press-guard.ts";
+
+export interface GuardedButtonFacts {
+  /** The verb. */
+  readonly verb: string;
+  readonly act: () => void;
+  /** Called in place of `act` for a press that was too early to be meant. */
+  readonly early: () => void;
+}
+
+/** The button that does what the address of a page alone has asked for: it looks as always, and takes a press once the page has been in front for half a second. */
+export function GuardedButton({ verb, act, early }: GuardedButtonFacts) {
+  const guard = useMemo(() => new PressGuard(), []);
+  useEffect(() => followSight(guard, window, () => performance.now()), [guard]);
+  return (
+    <button
+      type="button"
+      class="danger"
+      onPointerDown={({ timeStamp }) => guard.pressed(timeStamp)}
+      onKeyDown={({ timeStamp, repeat }) => guard.pressed(timeStamp, repeat)}
+      onClick={({ timeStamp }) => (guard.takes(timeStamp) ? act() : early())}
+    >
+      {verb}
+    </button>
+  );
+}
