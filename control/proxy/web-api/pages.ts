@@ -140,11 +140,12 @@ ${body}
 `;
 }
 
-/** Headers of every page: they allow the style by its hash, forms to this site, and nothing else. */
+/** Headers of every page: they allow the style by its hash, forms to this site, and nothing else; a page that opened it cannot lead it elsewhere. */
 export function pageHeaders(): Record<string, string> {
   const hash = createHash("sha256").update(pageStyle).digest("base64");
   return {
     "Content-Type": "text/html; charset=utf-8",
+    "Cross-Origin-Opener-Policy": "same-origin",
     "Content-Security-Policy": `default-src 'none'; style-src 'sha256-${hash}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
   };
 }

@@ -112,6 +112,7 @@ describe("the web API", () => {
     expect(headers["content-security-policy"]).toMatch(
       /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'$/,
     );
+    expect(headers["cross-origin-opener-policy"]).toBe("same-origin");
     expect(text.replaceAll(/<[^>]*>/g, "")).toContain("tsh login --proxy=proxy.example.com:443 --user=…");
     expect(text).toContain(cluster.auth.caPin);
     expect(text).toContain("<title>main</title>");

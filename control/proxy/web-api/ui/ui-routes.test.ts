@@ -48,6 +48,15 @@ test("the page may run and style only with our own files, and makes no code out 
   expect(body).not.toMatch(/<script(?![^>]* src=)|<style|style="|\son[a-z]+=|https?:\/\//);
 });
 
+test.for(["/web", "/web/hosts", "/web/terminal?node=x", "/web/recordings/0198"])(
+  "%s is in no frame, and out of reach of the page that opened it",
+  async (url) => {
+    const { headers } = await get(url);
+    expect(String(headers["content-security-policy"]).split("; ")).toContain("frame-ancestors 'none'");
+    expect(headers["cross-origin-opener-policy"]).toBe("same-origin");
+  },
+);
+
 test("documents with a terminal may have styles of their own, and nothing else more", async () => {
   const policyOf = async (url: string): Promise<readonly string[]> => String((await get(url)).headers["content-security-policy"]).split("; ");
   const usual = await policyOf("/web/recordings");
