@@ -18,19 +18,30 @@ const statusSchema = z.object({
   details: z.object({ causes: z.array(z.object({ reason: z.string().optional(), message: z.string().optional() })).optional() }).optional(),
 });
 
-/** Collects an error stream, up to its limit. */
+/** Collects the beginning of an error stream, which is read when it is asked for: nothing has to state its end, and a server may send it byte by byte. */
 export class StatusText {
-  #text: Buffer = Buffer.alloc(0);
+  #buffer: Buffer = Buffer.alloc(0);
+  #length = 0;
 
-  /** What it states so far. */
-  take(bytes: Buffer): ProgramExit {
-    if (this.#text.length + bytes.length <= maxStatus) this.#text = Buffer.concat([this.#text, bytes]);
-    return exitOf(this.#text.toString("utf8"));
+  take(bytes: Buffer): void {
+    const length = Math.min(this.#length + bytes.length, maxStatus);
+    if (length > this.#buffer.length) {
+      const grown = Buffer.alloc(Math.min(2 * length, maxStatus));
+      this.#buffer.copy(grown, 0, 0, this.#length);
+      this.#buffer = grown;
+    }
+    bytes.copy(this.#buffer, this.#length);
+    this.#length = length;
+  }
+
+  /** What it states so far; undefined: nothing. */
+  get exit(): ProgramExit | undefined {
+    return this.#length === 0 ? undefined : exitOf(this.#buffer.toString("utf8", 0, this.#length));
   }
 }
 
 /** What an error stream states: JSON from protocol v4 on, a line of text before. Pure. */
-export function exitOf(text: string): ProgramExit {
+function exitOf(text: string): ProgramExit {
   const status = statusSchema.safeParse(jsonOf(text));
   if (!status.success) return { error: text.slice(0, 2_000) };
   const { status: outcome, message = "", reason, details } = status.data;

@@ -1,6 +1,6 @@
 import { clipCommand } from "../../../core/audit/audit-event.ts";
 import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import type { ProgramExit } from "../../../core/kubernetes/program-exit.ts";
+import { StatusText } from "../../../core/kubernetes/program-exit.ts";
 import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
 import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/recordings.ts";
 import { type TerminalWriter, terminalRecording } from "../../../core/recording-spool/terminal-writer.ts";
@@ -48,7 +48,7 @@ export class ProgramSession {
   readonly #over = new AbortController();
   readonly #resized = recordResizes((size) => this.#recordSize(size), this.#over.signal);
   #stopWatch: () => void = () => {};
-  #exit: ProgramExit | undefined;
+  readonly #status = new StatusText();
   #hasRun = false;
 
   /** Begins it. `end` ends the connection. Throws PlatformError when it cannot be recorded and has to be: the program does not start then. */
@@ -77,9 +77,7 @@ export class ProgramSession {
         return program.query.isTerminal ? this.#recording?.writer.show(bytes) : undefined;
       },
       onResize: (size) => this.#resize(size),
-      onExit: (exit) => {
-        this.#exit = exit;
-      },
+      onStatus: (bytes) => this.#status.take(bytes),
     };
   }
 
@@ -105,8 +103,9 @@ export class ProgramSession {
     this.#over.abort();
     if (this.#shared !== undefined) stopSharing(this.#shared, deps.live);
     await this.#closeRecording();
-    const why = reason?.message ?? this.#exit?.error;
-    const exit = this.#exit?.code === undefined ? {} : { exit_code: this.#exit.code };
+    const { code, error } = this.#status.exit ?? {};
+    const why = reason?.message ?? error;
+    const exit = code === undefined ? {} : { exit_code: code };
     const everyone = this.#shared?.everyone;
     const participants = everyone === undefined ? {} : { participants: [...everyone] };
     const end = { ...participants, session_start: this.#started.toISOString(), ...exit, ...(why !== undefined && { reason: why.slice(0, 2_000) }) };

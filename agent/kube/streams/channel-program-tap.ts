@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { programChannels as channels } from "../../../core/kubernetes/program-channels.ts";
-import { StatusText } from "../../../core/kubernetes/program-exit.ts";
 import { ChannelReader } from "../codec/channel-reader.ts";
 import { encodeClientMessage, encodeServerMessage, opcodes } from "../codec/web-socket-reader.ts";
 import { Insertion, type ProgramInserts } from "./insertion.ts";
@@ -20,7 +19,6 @@ export class ChannelProgramTap implements StreamTap {
     shown: new Insertion((bytes) => this.#shown(bytes)),
   };
   readonly #sizes = new SizeText();
-  readonly #status = new StatusText();
   #behind: Promise<void> | undefined;
 
   /** `protocol`: the sub-protocol that the API server has chosen; undefined if none. `hasInput`: the request asks for standard input. */
@@ -43,7 +41,7 @@ export class ChannelProgramTap implements StreamTap {
   fromServer(chunk: Buffer): Promise<void> | undefined {
     this.#server.take(chunk, ({ channel, bytes }) => {
       if (channel === channels.stdout || channel === channels.stderr) this.#behind = this.#events.onOutput(bytes) ?? this.#behind;
-      else if (channel === channels.error) this.#events.onExit(this.#status.take(bytes));
+      else if (channel === channels.error) this.#events.onStatus(bytes);
     });
     const behind = this.#behind;
     this.#behind = undefined;

@@ -13,7 +13,7 @@ import { relayTapped } from "./relay-tapped.ts";
 import { SpdyProgramTap } from "./spdy-program-tap.ts";
 import type { ProgramEvents, StreamTap } from "./stream-tap.ts";
 
-const quiet: ProgramEvents = { onOutput: () => undefined, onResize: () => {}, onExit: () => {} };
+const quiet: ProgramEvents = { onOutput: () => undefined, onResize: () => {}, onStatus: () => {} };
 const mask = Buffer.from([1, 2, 3, 4]);
 const base64 = "base64.channel.k8s.io";
 const streams = ["error", "stdin", "stdout"] as const;

@@ -1,5 +1,4 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { StatusText } from "../../../core/kubernetes/program-exit.ts";
 import { encodeSpdyData, type SpdyEvent, SpdyReader } from "../codec/spdy-reader.ts";
 import { Insertion, type ProgramInserts } from "./insertion.ts";
 import { endedStatus, SizeText } from "./program-facts.ts";
@@ -15,7 +14,6 @@ export class SpdyProgramTap implements StreamTap {
   readonly #events: ProgramEvents;
   readonly #roles = new Map<number, Role>();
   readonly #sizes = new SizeText();
-  readonly #status = new StatusText();
   /** The program reads what the client types. */
   #hasInput: boolean;
   /** The program shows what it writes. */
@@ -109,11 +107,10 @@ export class SpdyProgramTap implements StreamTap {
     else if (event.bytes.length > 0) throw new PlatformError("invalid", "the API server sent data on a stream that it has not");
   }
 
-  /** Nothing has to state its end: each piece makes it more complete. */
   #onError(bytes: Buffer, isLast: boolean): void {
     if (this.#hasEnded) return;
     this.#hasEnded = isLast;
-    if (bytes.length > 0) this.#events.onExit(this.#status.take(bytes));
+    this.#events.onStatus(bytes);
   }
 }
 

@@ -1,4 +1,3 @@
-import type { ProgramExit } from "../../../core/kubernetes/program-exit.ts";
 import type { ProgramInserts } from "./insertion.ts";
 
 /** Reads a copy of what passes on an upgraded connection, one piece after the other. */
@@ -18,5 +17,6 @@ export interface ProgramEvents {
   /** If it returns a promise, it is waited for before more. */
   readonly onOutput: (bytes: Buffer) => Promise<void> | undefined;
   readonly onResize: (size: { readonly columns: number; readonly rows: number }) => void;
-  readonly onExit: (exit: ProgramExit) => void;
+  /** Bytes of the error stream, which states how the program ended. They are valid during the call only. */
+  readonly onStatus: (bytes: Buffer) => void;
 }

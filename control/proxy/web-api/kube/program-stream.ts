@@ -10,7 +10,6 @@ import { type ProgramExit, StatusText } from "../../../../core/kubernetes/progra
 export class ProgramStream extends Duplex {
   readonly #socket: WebSocket;
   readonly #status = new StatusText();
-  #exit: ProgramExit | undefined;
   /** The newest size that waits for the one before it. */
   #size: Buffer | undefined;
   #isSizing = false;
@@ -26,7 +25,7 @@ export class ProgramStream extends Duplex {
 
   /** How the program ended, as far as it is known. */
   get exit(): ProgramExit | undefined {
-    return this.#exit;
+    return this.#status.exit;
   }
 
   /** Of sizes that follow one which the connection has not taken yet, only the last is sent. */
@@ -53,7 +52,7 @@ export class ProgramStream extends Duplex {
   #take(data: Buffer): void {
     const channel = data[0];
     const bytes = data.subarray(1);
-    if (channel === channels.error && bytes.length > 0) this.#exit = this.#status.take(bytes);
+    if (channel === channels.error) this.#status.take(bytes);
     if ((channel === channels.stdout || channel === channels.stderr) && bytes.length > 0 && !this.push(bytes)) this.#socket.pause();
   }
 
