@@ -7,6 +7,7 @@ import type { Log } from "../../../core/log/log.ts";
 import { type ArrivedSocket, peerAddress } from "../../../core/transport/arrivals/listen.ts";
 import { formatHostPort } from "../../../core/transport/host-port.ts";
 import { upgradePath } from "../../../core/transport/upgrade/websocket-stream.ts";
+import { ListRoom } from "../../limits/list-room.ts";
 import type { AppSites } from "../app-front/app-sites.ts";
 import type { KeptConnections } from "../kept-connections.ts";
 import type { Access } from "../routing/read-access.ts";
@@ -121,8 +122,9 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
   };
   apiRoutes(api, { ...services, sessionsEnded });
   const { routing, relaying, signal } = services;
-  fileRoutes(api, { ...routing, relaying, signal, openSockets });
-  kubeRoutes(api, { ...routing, signal, openSockets });
+  const bounds = { openSockets, lists: new ListRoom() };
+  fileRoutes(api, { ...routing, ...bounds, relaying, signal });
+  kubeRoutes(api, { ...routing, ...bounds, signal });
   server.upgrade(socketRoutes(api, services, openSockets));
   await app.ready();
   return {

@@ -11,6 +11,13 @@ export interface JsonAsk {
   readonly path: string;
 }
 
+/** The way to an API server. */
+export interface JsonOver {
+  readonly agent: Agent;
+  /** Called with the length of each piece of an answer before it is kept. May throw PlatformError. */
+  readonly hold: (bytes: number) => void;
+}
+
 /** Longest answer, and longest refusal, bytes, and the time for all of it, ms. */
 const [maxAnswer, maxRefusal, answerMs] = [8 * 1024 * 1024, 65_536, 15_000] as const;
 /** Most values in an answer, roughly: as objects they take up far more memory and time than as text. */
@@ -23,9 +30,9 @@ export interface JsonAnswer {
   readonly size: number;
 }
 
-/** The JSON of an API server's answer. Throws its refusal, `limit`, `timeout`, and `unavailable`. */
-export async function getJson(over: Agent, { cluster, path }: JsonAsk): Promise<JsonAnswer> {
-  const request = agentRequest({ method: "GET", path, headers, over });
+/** The JSON of an API server's answer. Throws its refusal, `limit`, `timeout`, `unavailable`, and what `hold` throws. */
+export async function getJson({ agent, hold }: JsonOver, { cluster, path }: JsonAsk): Promise<JsonAnswer> {
+  const request = agentRequest({ method: "GET", path, headers, over: agent });
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const late = new PlatformError("timeout", `Kubernetes cluster ${cluster} did not answer within ${answerMs / 1000} s`, { hint: "try again" });
   const timer = setTimeout(() => request.destroy(late), answerMs);
@@ -33,7 +40,7 @@ export async function getJson(over: Agent, { cluster, path }: JsonAsk): Promise<
   try {
     const response = await promise;
     if (response.statusCode !== 200) throw await refusal(response, cluster);
-    const body = await readBody(response, { cluster, maxBytes: maxAnswer });
+    const body = await readBody(response, { cluster, maxBytes: maxAnswer, hold });
     return { value: parsed(body, cluster), size: body.length };
   } catch (thrown) {
     request.destroy();
@@ -46,15 +53,20 @@ export async function getJson(over: Agent, { cluster, path }: JsonAsk): Promise<
 
 /** What the agent or the API server refuses with. Never rejects. */
 export async function refusal(response: IncomingMessage, cluster: string): Promise<PlatformError> {
-  const body = await readBody(response, { cluster, maxBytes: maxRefusal }).catch(() => Buffer.alloc(0));
+  const body = await readBody(response, { cluster, maxBytes: maxRefusal, hold: () => {} }).catch(() => Buffer.alloc(0));
   return clusterError(cluster, response.statusCode ?? 0, body.toString("utf8"));
 }
 
-/** An answer's text. Throws `limit`, and what its connection throws. */
-async function readBody(response: IncomingMessage, { cluster, maxBytes }: { readonly cluster: string; readonly maxBytes: number }): Promise<Buffer> {
+interface BodyFacts extends Pick<JsonAsk, "cluster">, Pick<JsonOver, "hold"> {
+  readonly maxBytes: number;
+}
+
+/** An answer's text. Throws `limit`, and what its connection and `hold` throw. */
+async function readBody(response: IncomingMessage, { cluster, maxBytes, hold }: BodyFacts): Promise<Buffer> {
   const held = new HeldBytes();
-  for await (const part of response) {
-    held.add(part as Buffer, maxBytes);
+  for await (const part of response as AsyncIterable<Buffer>) {
+    hold(part.length);
+    held.add(part, maxBytes);
     if (held.length > maxBytes)
       throw new PlatformError("limit", `an answer of Kubernetes cluster ${cluster} is longer than ${maxBytes / 1024} KiB`, {
         hint: "choose a namespace",

@@ -98,6 +98,26 @@ describe("pods", () => {
     expect([(body.pods as unknown[]).length, body.has_more, asked.length]).toEqual([3, true, 3]);
   });
 
+  test("of one user have a part of the proxy's room, until the browser has them", async () => {
+    const [all, page] = [Promise.withResolvers<void>(), { ...pod("large"), spec: { containers: [], note: "x".repeat(8_000_000) } }];
+    let last = 0;
+    answer = (request, response) => {
+      const part = Number(new URL(request.url ?? "", "http://x").searchParams.get("continue") ?? 0);
+      if (part < 2) return json({ metadata: { continue: String(part + 1) }, items: [page] })(request, response);
+      last += 1;
+      void all.promise.then(() => json({ metadata: {}, items: [] })(request, response));
+    };
+    const lists = [1, 2, 3].map(async () => await ann("/kube-pods?cluster=prod"));
+    await expect.poll(() => last).toBe(3);
+    expect((await ann("/kube-pods?cluster=prod")).body).toMatchObject({ error: { code: "limit", message: expect.stringMatching(/hold 48 MiB/) } });
+    const bob = await openBrowser(world.cluster, "web-bob", ["dev"]);
+    const other = bob("/kube-pods?cluster=prod");
+    await expect.poll(() => last).toBe(4);
+    all.resolve();
+    expect((await Promise.all([...lists, other])).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect((await ann("/kube-pods?cluster=prod")).status).toBe(200);
+  });
+
   test("that the cluster refuses to list are refused in its words, and the browser stays logged in", async () => {
     answer = json({ kind: "Status", message: 'pods is forbidden: User "ann" cannot list resource "pods"', code: 403 }, 403);
     expect((await ann("/kube-pods?cluster=prod")).body).toMatchObject({

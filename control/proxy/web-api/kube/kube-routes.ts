@@ -1,4 +1,3 @@
-import type { Agent } from "node:http";
 import { z } from "zod";
 import { kubeNameSchema, namespaceListSchema, podListSchema } from "../../../../core/api/web/pods.ts";
 import { formatHostPort } from "../../../../core/transport/host-port.ts";
@@ -6,15 +5,13 @@ import { connectionAgent } from "../../app-front/agent-requests.ts";
 import type { ReachServices } from "../../routing/reach-served.ts";
 import type { Api } from "../api/api.ts";
 import { apiRoute, type UserCall } from "../api/api-route.ts";
-import type { OpenSockets } from "../api/open-sockets.ts";
+import { type BoundServices, boundedCall } from "../api/bounded-call.ts";
+import type { JsonOver } from "./get-json.ts";
 import { listObjects } from "./list-objects.ts";
 import { reachCluster } from "./reach-cluster.ts";
 import { readNamespaces, readPods } from "./read-pods.ts";
 
-export interface KubeServices extends ReachServices {
-  /** A list counts as a WebSocket while it is read: a browser's session has few at a time, and they end with it. */
-  readonly openSockets: Pick<OpenSockets, "add">;
-}
+export interface KubeServices extends ReachServices, BoundServices {}
 
 /** Time after which a connection without a request is closed, ms. */
 const idleMs = 5_000;
@@ -49,27 +46,21 @@ export function kubeRoutes(api: Api, services: KubeServices): void {
   });
 }
 
-type KubeCall = Pick<UserCall<typeof namespaces>, "query" | "browser" | "auth" | "request" | "address" | "signal">;
+type KubeCall = Pick<UserCall<typeof namespaces>, "query" | "browser" | "auth" | "request" | "reply" | "address" | "signal">;
 
 /** Asks the cluster of a call over one connection in the user's name, which ends with it. */
-async function inCluster<T>(
-  { query, browser, auth, request, address, signal }: KubeCall,
-  services: KubeServices,
-  ask: (over: Agent) => Promise<T>,
-): Promise<T> {
-  const ended = new AbortController();
-  const release = services.openSockets.add(browser.credential.id, (why) => ended.abort(why));
+async function inCluster<T>(call: KubeCall, services: KubeServices, ask: (over: JsonOver) => Promise<T>): Promise<T> {
+  const { query, browser, auth, request, address } = call;
   const peer = formatHostPort({ host: address, port: request.socket.remotePort ?? 0 });
-  const visit = { cluster: query.cluster, identity: browser.identity, auth, peer, signal: AbortSignal.any([signal, ended.signal]) };
-  const over = connectionAgent({ maxConnections: 1, maxIdle: 1, idleMs, connect: async () => await reachCluster(visit, services) });
-  try {
-    return await ask(over);
-  } catch (thrown) {
-    ended.signal.throwIfAborted();
-    throw thrown;
-  } finally {
-    release();
-    over.destroy();
-    ended.abort();
-  }
+  return await boundedCall(call, services, async ({ signal, hold }) => {
+    const ended = new AbortController();
+    const visit = { cluster: query.cluster, identity: browser.identity, auth, peer, signal: AbortSignal.any([signal, ended.signal]) };
+    const agent = connectionAgent({ maxConnections: 1, maxIdle: 1, idleMs, connect: async () => await reachCluster(visit, services) });
+    try {
+      return await ask({ agent, hold });
+    } finally {
+      agent.destroy();
+      ended.abort();
+    }
+  });
 }

@@ -1,6 +1,5 @@
-import type { Agent } from "node:http";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import { getJson } from "./get-json.ts";
+import { getJson, type JsonOver } from "./get-json.ts";
 import type { AskedPart, ListPart } from "./read-pods.ts";
 
 export interface ListAsk<T> {
@@ -27,7 +26,7 @@ const maxBytes = 16 * 1024 * 1024;
  * Lists objects in parts over one connection, within the limits: answers can be long, because the cluster and anyone who may create objects there control their
  * length. A part may have fewer objects than requested where roles filter the list. Throws what `getJson` and `read` throw.
  */
-export async function listObjects<T>(over: Agent, { cluster, path, read }: ListAsk<T>): Promise<Listed<T>> {
+export async function listObjects<T>(over: JsonOver, { cluster, path, read }: ListAsk<T>): Promise<Listed<T>> {
   const items: T[] = [];
   const until = performance.now() + listMs;
   let [next, bytes] = ["", 0];

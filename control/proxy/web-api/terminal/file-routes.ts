@@ -7,17 +7,14 @@ import { openFlags } from "../../../../core/sftp/numbers.ts";
 import { closeHandle, openFile, statHandle, statPath } from "../../../../core/sftp-client/sftp-calls.ts";
 import type { Api } from "../api/api.ts";
 import { apiRoute, type UserCall } from "../api/api-route.ts";
-import type { OpenSockets } from "../api/open-sockets.ts";
+import { type BoundFacts, type BoundServices, boundedCall } from "../api/bounded-call.ts";
 import { attachment } from "./attachment.ts";
 import { listFiles } from "./list-files.ts";
 import { type AskedPath, fileError, type HostFiles, openFiles, pathText, wholePath } from "./open-files.ts";
 import { readFile } from "./read-file.ts";
 import type { TerminalServices } from "./terminal-route.ts";
 
-export interface FileServices extends TerminalServices {
-  /** Downloads count as WebSockets: they end with the session of their browser. */
-  readonly openSockets: Pick<OpenSockets, "add">;
-}
+export interface FileServices extends TerminalServices, BoundServices {}
 
 const facts = { query: fileQuerySchema, answer: fileFactsSchema };
 const content = { query: fileQuerySchema };
@@ -30,30 +27,14 @@ export function fileRoutes(api: Api, services: FileServices): void {
     path: "/webapi/v1/files",
     summary: "Shows a file of a host: its whole path, and its size.",
     schema: facts,
-    handler: async (call) => {
-      const files = await filesOf(call, services, call.signal);
-      try {
-        return await found(files, call.query);
-      } finally {
-        files.close();
-      }
-    },
+    handler: async (call) => await withFiles(call, services, async (files) => await found(files, call.query)),
   });
   apiRoute(api, {
     method: "GET",
     path: "/webapi/v1/files/folder",
     summary: "Lists a folder of a host, up to 2,000 entries.",
     schema: folder,
-    handler: async (call) => {
-      const files = await filesOf(call, services, call.signal);
-      try {
-        return await listFiles(files, call.query);
-      } catch (thrown) {
-        throw fileError(thrown, `list ${pathText(call.query)} on ${files.host}`);
-      } finally {
-        files.close();
-      }
-    },
+    handler: async (call) => await withFiles(call, services, async (files, hold) => await listed(files, call.query, hold)),
   });
   apiRoute(api, {
     method: "GET",
@@ -67,7 +48,20 @@ export function fileRoutes(api: Api, services: FileServices): void {
   });
 }
 
-type FileCall = Pick<UserCall<typeof content>, "auth" | "query" | "request" | "address" | "signal">;
+type FileCall = Pick<UserCall<typeof content>, "auth" | "query" | "request" | "address">;
+type BoundCall = FileCall & Pick<UserCall<typeof content>, "browser" | "reply" | "signal">;
+
+/** Asks a host over a connection of its own, which ends with it. */
+async function withFiles<T>(call: BoundCall, services: FileServices, ask: (files: HostFiles, hold: BoundFacts["hold"]) => Promise<T>): Promise<T> {
+  return await boundedCall(call, services, async ({ signal, hold }) => {
+    const files = await filesOf(call, services, signal);
+    try {
+      return await ask(files, hold);
+    } finally {
+      files.close();
+    }
+  });
+}
 
 async function filesOf(
   { auth, query: { node, login }, request, address }: FileCall,
@@ -76,6 +70,14 @@ async function filesOf(
 ): Promise<HostFiles> {
   const peer = `${address.includes(":") ? `[${address}]` : address}:${request.socket.remotePort ?? 0}`;
   return await openFiles({ node, login, auth, peer, signal }, services);
+}
+
+async function listed(files: HostFiles, asked: AskedPath, hold: BoundFacts["hold"]) {
+  try {
+    return await listFiles(files, asked, hold);
+  } catch (thrown) {
+    throw fileError(thrown, `list ${pathText(asked)} on ${files.host}`);
+  }
 }
 
 async function found(files: HostFiles, asked: AskedPath) {

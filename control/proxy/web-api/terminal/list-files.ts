@@ -12,8 +12,13 @@ import { type AskedPath, type HostFiles, wholePath } from "./open-files.ts";
  */
 const [mostEntries, mostRead, mostBytes] = [2_000, 20_000, 8 * 1024 * 1024] as const;
 
-/** A folder of a host. Throws `conflict` for what is not a folder, and the host's refusal. */
-export async function listFiles(files: HostFiles, asked: AskedPath): Promise<Folder> {
+/** What an entry takes up beside its name, bytes, roughly. */
+const entryBytes = 512;
+/** Most links that are followed at a time: each request repeats the path of the folder. */
+const linksAtOnce = 256;
+
+/** A folder of a host. `hold` is called with bytes before they are kept. Throws `conflict` for what is not a folder, the host's refusal, and what `hold` throws. */
+export async function listFiles(files: HostFiles, asked: AskedPath, hold: (bytes: number) => void): Promise<Folder> {
   const { client } = files;
   const whole = await wholePath(files, asked);
   const there = await statPath(client, whole);
@@ -25,30 +30,47 @@ export async function listFiles(files: HostFiles, asked: AskedPath): Promise<Fol
     bytes += name.length;
     isCut = read.length === mostRead || bytes > mostBytes;
     if (isCut) break;
+    hold(name.length + entryBytes);
     // A copy: as it comes it is a view of the host's whole answer.
     read.push({ name: Buffer.from(name), attributes });
   }
-  const followed = await Promise.all(
-    read.toSorted(byName).map(async ({ name, attributes }) => {
-      const path = inside(whole, name);
-      return { name, path, attributes: kindOf(attributes) === "link" ? await target(files, path) : attributes };
-    }),
-  );
-  const entries = followed.map(({ name, path, attributes }) => entryOf(name, path, attributes));
-  const sorted = [...entries.filter(({ kind }) => kind === "folder"), ...entries.filter(({ kind }) => kind !== "folder")];
+  await follow(files, whole, read);
+  const named = read.toSorted(byName);
+  const [folders, others] = [named.filter(isFolder), named.filter((one) => !isFolder(one))];
+  // The paths of those that are not shown would take up far more than their names.
+  const entries = [...folders, ...others].slice(0, mostEntries).map(({ name, attributes }) => {
+    const path = inside(whole, name);
+    hold(2 * path.length);
+    return entryOf(name, path, attributes);
+  });
   return {
     path: whole.toString("utf8"),
     bytes: whole.toString("base64url"),
     ...(!isRoot(whole) && { parent: parentOf(whole).toString("base64url") }),
-    entries: sorted.slice(0, mostEntries),
-    isCut: isCut || sorted.length > mostEntries,
+    entries,
+    isCut: isCut || read.length > mostEntries,
   };
 }
 
-type Named = Pick<NamedFile, "name" | "attributes">;
+interface Named extends Pick<NamedFile, "name"> {
+  /** Of a link: those of what it leads to, once it was followed. */
+  attributes: Attributes;
+}
 
 function byName({ name: one }: Named, { name: other }: Named): number {
   return Buffer.compare(one, other);
+}
+
+function isFolder({ attributes }: Named): boolean {
+  return kindOf(attributes) === "folder";
+}
+
+async function follow(files: HostFiles, whole: Buffer, all: readonly Named[]): Promise<void> {
+  const links = all.filter(({ attributes }) => kindOf(attributes) === "link").values();
+  const someOfThem = async (): Promise<void> => {
+    for (const link of links) link.attributes = await target(files, inside(whole, link.name));
+  };
+  await Promise.all(Array.from({ length: linksAtOnce }, someOfThem));
 }
 
 /** What a link leads to; nothing, where it leads nowhere or out of the user's reach. */
