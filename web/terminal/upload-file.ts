@@ -23,31 +23,35 @@ const quietMs = 90_000;
 export async function uploadFile({ file, ask, token, progress, signal }: UploadFacts): Promise<string> {
   const socket = new WebSocket(`wss://${location.host}/webapi/v1/files/upload`);
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const abort = (): void => reject(new CallError("unavailable", "the upload was cancelled"));
+  let isAsked = false;
+  /** With the last byte on its way, the host may have stored the file. */
+  const hint = (): string | undefined => (isAsked && sender.isAtEnd ? "look whether the file is there before you send it again" : undefined);
+  const abort = (): void => reject(new CallError("unavailable", "the upload was cancelled", hint()));
+  const sender = new Sender(file, socket, (thrown) => reject(thrown));
   signal.addEventListener("abort", abort, { once: true });
   if (signal.aborted) abort();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const moved = (): void => {
     clearTimeout(timer);
-    timer = setTimeout(() => reject(new CallError("timeout", `nothing was transferred for ${quietMs / 1000} s`)), quietMs);
+    timer = setTimeout(() => reject(new CallError("timeout", `nothing was transferred for ${quietMs / 1000} s`, hint())), quietMs);
   };
-  const sender = new Sender(file, socket, (thrown) => reject(thrown));
   socket.addEventListener("open", () => {
     socket.send(JSON.stringify({ token }));
     socket.send(JSON.stringify(ask));
+    isAsked = true;
   });
   socket.addEventListener("message", ({ data }: MessageEvent<unknown>) => {
     moved();
     const notice = JSON.parse(String(data)) as UploadNotice;
     if (notice.type === "stored") resolve(notice.path);
-    else if (notice.type === "error") reject(new CallError(notice.error.code, notice.error.message, notice.error.hint));
+    else if (notice.type === "error") reject(refused(notice.error, hint()));
     else {
       const bytes = notice.type === "written" ? notice.bytes : 0;
       progress(bytes);
       sender.sendUpTo(bytes + mostAhead);
     }
   });
-  socket.addEventListener("close", () => reject(lost(sender.isAtEnd)));
+  socket.addEventListener("close", () => reject(lost(hint())));
   moved();
   try {
     return await promise;
@@ -59,14 +63,13 @@ export async function uploadFile({ file, ask, token, progress, signal }: UploadF
   }
 }
 
-/** The host may have stored a file whose last byte was sent. */
-function lost(isAtEnd: boolean): CallError {
-  if (isAtEnd)
-    return new CallError(
-      "unavailable",
-      "the connection was lost before the host answered",
-      "look whether the file is there before you send it again",
-    );
+/** The proxy's error. `hint`: for one that leaves open whether the host has stored the file. */
+function refused({ code, message, hint: own }: Extract<UploadNotice, { type: "error" }>["error"], hint: string | undefined): CallError {
+  return new CallError(code, message, own ?? (code === "unavailable" || code === "timeout" ? hint : undefined));
+}
+
+function lost(hint: string | undefined): CallError {
+  if (hint !== undefined) return new CallError("unavailable", "the connection was lost before the host answered", hint);
   return new CallError("unavailable", "the connection was lost: the file was not stored", "send it again");
 }
 
@@ -87,7 +90,7 @@ class Sender {
   }
 
   get isAtEnd(): boolean {
-    return this.#sent === this.#file.size && this.#allowed > 0;
+    return this.#sent === this.#file.size;
   }
 
   sendUpTo(bytes: number): void {

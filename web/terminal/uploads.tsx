@@ -4,6 +4,7 @@ import { bearer, CallError } from "../api/request.ts";
 import { sentenceOf } from "../parts/notice.tsx";
 import { countText, sizeText } from "../text/size.ts";
 import { uploadFile } from "./upload-file.ts";
+import { type Outcome, shownOutcomes, unsent } from "./upload-outcomes.ts";
 
 export interface UploadsFacts {
   readonly place: { readonly node: string; readonly login: string };
@@ -59,20 +60,13 @@ export function Uploads(facts: UploadsFacts) {
           </button>
         </form>
       )}
-      {outcomes.map(({ name, text, isFailure }) => (
-        <p key={name} class={isFailure ? "problem" : ""} role={isFailure ? "alert" : "status"}>
+      {shownOutcomes(outcomes).map(({ text, is }, at) => (
+        <p key={`${at} ${text}`} class={is === "failed" ? "problem" : ""} role={is === "failed" ? "alert" : "status"}>
           {text}
         </p>
       ))}
     </section>
   );
-}
-
-/** How the upload of one file ended. */
-interface Outcome {
-  readonly name: string;
-  readonly text: string;
-  readonly isFailure: boolean;
 }
 
 interface Now {
@@ -81,9 +75,6 @@ interface Now {
   /** Files after this one. */
   readonly left: number;
 }
-
-/** Most outcomes that are shown, the last ones. */
-const mostShown = 20;
 
 /** One upload at a time; all end with the dialog. `cancel` ends those that wait, too. */
 function useUploads({ place, folder, stored }: UploadsFacts) {
@@ -119,21 +110,24 @@ function useUploads({ place, folder, stored }: UploadsFacts) {
         if (!(thrown instanceof CallError) || thrown.code !== "already_exists") throw thrown;
         return (await question(name)) ? await attempt(true) : undefined;
       });
-      return { name, text: path === undefined ? `${name} was not sent.` : `${path} is stored.`, isFailure: false };
+      return path === undefined ? { text: `${name} was not sent.`, is: "kept" } : { text: `${path} is stored.`, is: "stored" };
     } catch (thrown) {
-      return { name, text: sentenceOf(thrown), isFailure: true };
+      return { text: sentenceOf(thrown), is: "failed" };
     }
   };
   const start = async (files: readonly File[]): Promise<void> => {
     const life = new AbortController();
     running.current = life;
     setOutcomes([]);
-    for (const [at, file] of files.entries()) {
+    const add = (outcome: Outcome): void => setOutcomes((before) => [...before, outcome]);
+    let left = files.length;
+    for (const file of files) {
       if (folder === undefined || life.signal.aborted) break;
-      setNow({ file, done: 0, left: files.length - at - 1 });
-      const outcome = await send(file, folder, life);
-      setOutcomes((before) => [...before, outcome].slice(-mostShown));
+      left -= 1;
+      setNow({ file, done: 0, left });
+      add(await send(file, folder, life));
     }
+    if (left > 0) add(unsent(left));
     setNow(undefined);
     stored();
   };

@@ -4,6 +4,7 @@ import type { Api } from "../api/api.ts";
 import type { SocketInbox } from "../api/socket-inbox.ts";
 import { type SocketCall, type SocketServices, socketRoute, type TakeUpgrade } from "../api/socket-route.ts";
 import { fileError, type HostFiles, openFiles } from "./open-files.ts";
+import { outlive } from "./outlive.ts";
 import { readText } from "./read-text.ts";
 import { receiveFile } from "./receive-file.ts";
 import type { TerminalServices } from "./terminal-route.ts";
@@ -11,8 +12,8 @@ import { uploadPlace } from "./upload-place.ts";
 import { IncomingFile } from "./write-file.ts";
 
 export const uploadPath = "/webapi/v1/files/upload";
-/** Time limits of the message that says which file, and of the clearing up after an upload that failed, ms. */
-const [askMs, dropMs] = [10_000, 5_000] as const;
+/** Time limits of the message that says which file, of the clearing up after an upload that failed, and of all that a host still does once the browser has gone, ms. */
+const [askMs, dropMs, goneMs] = [10_000, 5_000, 60_000] as const;
 
 /** `/webapi/v1/files/upload`: a file from a browser to a host (core/api/web/files.ts has the messages). */
 export function uploadRoute(api: Api, services: TerminalServices, sockets: SocketServices): TakeUpgrade {
@@ -26,8 +27,8 @@ export function uploadRoute(api: Api, services: TerminalServices, sockets: Socke
 
 async function serve({ socket, inbox, auth, peer, signal }: SocketCall, services: TerminalServices): Promise<void> {
   const ask = await askOf(inbox, signal);
-  // It outlives the browser by the time to remove what it has left.
-  const life = new AbortController();
+  // It outlives the browser by the time to store what has come, or to remove what it has left: a host need not answer at all.
+  const life = outlive(signal, goneMs);
   const { node, login } = ask;
   const files = await openFiles({ node, login, auth, peer, signal: life.signal }, services);
   const send = (notice: UploadNotice): void => {
