@@ -1,3 +1,4 @@
+import { cutText } from "../bytes/cut-text.ts";
 import { Reader, string, u64 } from "../bytes/fields.ts";
 import { type ErrorCode, PlatformError } from "../errors/platform-error.ts";
 import type { Attributes } from "../sftp/attributes.ts";
@@ -19,11 +20,14 @@ const words: Partial<Record<Status, string>> = {
   unsupported: "The server does not support this",
 };
 
+/** Most of a server's text in an error, characters. */
+const mostText = 1_000;
+
 /** A server's refusal as an error. The code `failure` has no meaning of its own: the text has. */
 export function failureOf(response: Response): PlatformError {
   if (response.type !== "status") return new PlatformError("unavailable", `the SFTP server answered with ${response.type}`);
   const { status, message } = response;
-  return new PlatformError(codes[status] ?? "conflict", message === "" ? (words[status] ?? "Failure") : message);
+  return new PlatformError(codes[status] ?? "conflict", message === "" ? (words[status] ?? "Failure") : cutText(message, mostText));
 }
 
 async function askFor<Type extends Response["type"]>(client: SftpClient, request: Ask, type: Type): Promise<Extract<Response, { type: Type }>> {
@@ -107,7 +111,7 @@ function isDots(name: Buffer): boolean {
 
 function checked(file: NamedFile): NamedFile {
   if (file.name.length > 0 && !file.name.includes(0x2f) && !file.name.includes(0)) return file;
-  throw new PlatformError("invalid", `the server listed an invalid file name: ${JSON.stringify(file.name.toString())}`);
+  throw new PlatformError("invalid", `the server listed an invalid file name: ${JSON.stringify(cutText(file.name.toString(), mostText))}`);
 }
 
 /** SHA-256 of the first `length` bytes of an open file; undefined when it is shorter. Only for a server that announces it. */

@@ -1,8 +1,10 @@
 import { duplexPair } from "node:stream";
 import { describe, expect, test } from "vitest";
+import { u64 } from "../bytes/fields.ts";
+import { extensionNames } from "../sftp/numbers.ts";
 import { encodeRequest } from "../sftp/request.ts";
 import { encodeResponse, encodeVersion } from "../sftp/response.ts";
-import { listFolder } from "./sftp-calls.ts";
+import { listFolder, statPath } from "./sftp-calls.ts";
 import { SftpClient } from "./sftp-client.ts";
 
 /** A server that says what the test wants. */
@@ -32,6 +34,7 @@ describe("a server that cannot be trusted", () => {
     ["an answer that nobody asked for", encodeResponse({ type: "status", id: 99, status: "ok", message: "" })],
     ["a packet beyond all length", Buffer.from([0xff, 0xff, 0xff, 0xff])],
     ["a request", encodeRequest({ type: "stat", id: 0, path: Buffer.from("/") })],
+    ["a handle that each request would have to repeat", encodeResponse({ type: "handle", id: 0, handle: Buffer.alloc(257) })],
     ["a name list that lies", Buffer.from([0, 0, 0, 9, 104, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff])],
   ])("ends the session with %s", async ([, packet]) => {
     const client = await clientOf(version, packet);
@@ -40,6 +43,23 @@ describe("a server that cannot be trusted", () => {
       message: /box does not speak SFTP/,
     });
     await expect(client.ask({ type: "stat", path: Buffer.from("/") })).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  test.for([
+    [0n, 255 * 1024],
+    [1n, 1_024],
+    [32_768n, 32_768],
+    [2n ** 64n - 1n, 255 * 1024],
+  ] as const)("that states transfers of %d bytes is sent %d at a time", async ([stated, used]) => {
+    const limits = encodeResponse({ type: "extended_reply", id: 0, data: Buffer.concat([u64(0), u64(stated), u64(stated), u64(0)]) });
+    const client = await clientOf(encodeVersion(new Map([[extensionNames.limits, "1"]])), limits);
+    expect(client.limits).toEqual({ read: used, write: used });
+  });
+
+  test("gives a reason of a few lines at most", async () => {
+    const refusal = encodeResponse({ type: "status", id: 0, status: "failure", message: "x".repeat(100_000) });
+    const client = await clientOf(version, refusal);
+    await expect(statPath(client, Buffer.from("/"))).rejects.toMatchObject({ code: "conflict", message: "x".repeat(1_000) });
   });
 
   test("ends with an error for all who wait when it goes away", async () => {

@@ -140,8 +140,10 @@ export class SftpClient {
   }
 }
 
+/** Maximum and minimum bytes of a transfer, whatever a server states: in far smaller ones, all that is on its way would be requests. */
+const [mostTransfer, smallestTransfer] = [255 * 1024, 1_024] as const;
+
 /** A server may announce 0 for "no limit of its own". */
 function within(limit: bigint): number {
-  const most = 255 * 1024;
-  return limit === 0n || limit > most ? most : Math.max(Number(limit), 1);
+  return limit === 0n || limit > mostTransfer ? mostTransfer : Math.max(Number(limit), smallestTransfer);
 }

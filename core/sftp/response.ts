@@ -61,7 +61,7 @@ export function decodeResponse(packet: Buffer): Response {
       return { type: "status", id, status, message: reader.done ? "" : reader.string().toString("utf8") };
     }
     case messageNumbers.handle:
-      return { type: "handle", id, handle: reader.string() };
+      return { type: "handle", id, handle: handleOf(reader) };
     case messageNumbers.data:
       return { type: "data", id, data: reader.string() };
     case messageNumbers.name:
@@ -73,6 +73,15 @@ export function decodeResponse(packet: Buffer): Response {
     default:
       throw new PlatformError("invalid", `the SFTP server sent a message of type ${number}`);
   }
+}
+
+/** Longest handle, bytes (draft, section 6.2). */
+const maxHandle = 256;
+
+function handleOf(reader: Reader): Buffer {
+  const handle = reader.string();
+  if (handle.length > maxHandle) throw new PlatformError("invalid", `a handle of ${handle.length} bytes; ${maxHandle} are allowed`);
+  return handle;
 }
 
 function readFiles(reader: Reader): NamedFile[] {
