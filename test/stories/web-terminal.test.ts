@@ -206,6 +206,10 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
       await dialog.getByText("The browser saves").waitFor();
       await expect.poll(async () => await readdir(folder), { timeout: 20_000 }).toEqual(["página.bin"]);
       expect((await readFile(join(folder, "página.bin"))).equals(second)).toBe(true);
+      // A listing after that fetches nothing again.
+      await send(second);
+      await dialog.getByRole("button", { name: "Replace" }).click();
+      await dialog.getByText("is stored.").waitFor();
       await writeFile(join(host.home, "página.bin"), "");
       // A folder and a file whose names are not UTF-8, in the listing.
       const strange = Buffer.concat([Buffer.from(join(host.home, "z")), Buffer.from([0xff, 0xfe])]);
@@ -221,6 +225,7 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
       expect((await readFile(Buffer.concat([strange, Buffer.from("/página.bin")]))).equals(first)).toBe(true);
       await dialog.getByRole("button", { name: "Up" }).click();
       await dialog.getByRole("button", { name: "other.bin" }).waitFor();
+      expect(await readdir(folder)).toHaveLength(2);
       expect(await faultsEverywhere(page)).toEqual([]);
     } finally {
       await dialog.getByRole("button", { name: "Close" }).click();

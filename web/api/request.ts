@@ -40,20 +40,29 @@ export async function call<T>(path: string, options: CallOptions = {}): Promise<
   const headers = new Headers({ Accept: "application/json" });
   if (bearer.value !== undefined) headers.set("Authorization", `Bearer ${bearer.value}`);
   if (body !== undefined) headers.set("Content-Type", "application/json");
-  const answer = await fetch(`/webapi/v1${path}${search}`, {
-    method,
-    headers,
-    credentials: "same-origin",
-    cache: "no-store",
-    redirect: "error",
-    signal: outer === undefined ? limit : AbortSignal.any([outer, limit]),
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  }).catch((cause: unknown) => {
-    if (outer?.aborted === true) throw cause;
+  try {
+    const answer = await fetch(`/webapi/v1${path}${search}`, {
+      method,
+      headers,
+      credentials: "same-origin",
+      cache: "no-store",
+      redirect: "error",
+      signal: outer === undefined ? limit : AbortSignal.any([outer, limit]),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    if (!answer.ok) throw await errorOf(answer);
+    return answer.status === 204 ? (undefined as T) : ((await answer.json()) as T);
+  } catch (thrown) {
+    if (thrown instanceof CallError || outer?.aborted === true) throw thrown;
+    if (limit.aborted) throw late(method);
     throw new CallError("unavailable", "could not reach the proxy", "check your connection; the page tries again when you reload it");
-  });
-  if (!answer.ok) throw await errorOf(answer);
-  return answer.status === 204 ? (undefined as T) : ((await answer.json()) as T);
+  }
+}
+
+/** What was to be changed may have been. */
+function late(method: NonNullable<CallOptions["method"]>): CallError {
+  const hint = method === "GET" ? "try again" : "look whether it was done before you try again";
+  return new CallError("timeout", `the proxy did not answer within ${longestMs / 1000} s`, hint);
 }
 
 /** The error in an answer. One about the session shows the login. */

@@ -4,6 +4,7 @@ import { type Loaded, useLoaded } from "../api/load.ts";
 import { CallError, call } from "../api/request.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { sentenceOf } from "../parts/notice.tsx";
+import { shownName } from "../text/shown-name.ts";
 import { sizeText } from "../text/size.ts";
 import { downloadFile } from "./download-file.ts";
 import { type FilePlace, FolderView } from "./folder-view.tsx";
@@ -28,10 +29,14 @@ export function FilesDialog({ node, login, close }: FilesFacts) {
   const loaded: Loaded<Folder> = useLoaded(JSON.stringify(at), async (signal): Promise<Folder> => {
     const listed = call<Folder>("/files/folder", { query: { node, login, ...at }, signal });
     return await listed.catch((thrown: unknown) => {
-      // A file that was asked for by its path: the folder stays.
-      if (!(thrown instanceof CallError) || thrown.code !== "conflict" || loaded.value === undefined) throw thrown;
-      void fetchFile(at);
-      return loaded.value;
+      // A file that was asked for by its path: the folder stays, and is what is loaded again after that.
+      const there = loaded.value;
+      if (!(thrown instanceof CallError) || thrown.code !== "conflict" || there === undefined) throw thrown;
+      if (!signal.aborted) {
+        void fetchFile(at);
+        setAt({ bytes: there.bytes });
+      }
+      return there;
     });
   });
   const { value: folder, error, isLoading, reload } = loaded;
@@ -39,7 +44,7 @@ export function FilesDialog({ node, login, close }: FilesFacts) {
     setOutcome(undefined);
     try {
       const { path, size } = await downloadFile({ node, login, ...file });
-      setOutcome({ text: `The browser saves ${path}, ${sizeText(size)}.`, isFailure: false });
+      setOutcome({ text: `The browser saves ${shownName(path)}, ${sizeText(size)}.`, isFailure: false });
     } catch (thrown) {
       setOutcome({ text: sentenceOf(thrown), isFailure: true });
     }

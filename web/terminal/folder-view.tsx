@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { FileQuery, Folder, FolderEntry } from "../../core/api/web/files.ts";
 import { formText } from "../parts/form-text.ts";
 import { TimeText } from "../parts/time-text.tsx";
+import { shownName } from "../text/shown-name.ts";
 import { sizeText } from "../text/size.ts";
 
 /** Where a folder or a file is: what the user wrote, or what a listing has. */
@@ -74,13 +75,14 @@ export function FolderView({ folder, isLoading, go, choose }: FolderFacts) {
 
 function Entry({ entry, choose }: { readonly entry: FolderEntry; readonly choose: FolderFacts["choose"] }) {
   const { name, kind, size, modified } = entry;
+  const shown = shownName(name);
   return (
     <li>
       {kind === "other" ? (
-        <span class="quiet">{name}</span>
+        <span class="quiet">{shown}</span>
       ) : (
         <button type="button" class="plain" onClick={() => choose(entry)} title={kind === "folder" ? "Open the folder" : "Fetch the file"}>
-          {kind === "folder" ? `${name}/` : name}
+          {kind === "folder" ? `${shown}/` : shown}
         </button>
       )}
       <span class="quiet size">{kind === "file" ? sizeText(size) : ""}</span>

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Folder } from "../../core/api/web/files.ts";
 import { bearer, CallError } from "../api/request.ts";
 import { sentenceOf } from "../parts/notice.tsx";
+import { shownName } from "../text/shown-name.ts";
 import { countText, sizeText } from "../text/size.ts";
 import { uploadFile } from "./upload-file.ts";
 import { type Outcome, shownOutcomes, unsent } from "./upload-outcomes.ts";
@@ -27,7 +28,7 @@ export function Uploads(facts: UploadsFacts) {
       {asks !== undefined ? (
         <div role="alert">
           <p>
-            <strong>{asks}</strong> exists there already.
+            <strong>{shownName(asks)}</strong> exists there already.
           </p>
           <p class="buttons">
             <button type="button" onClick={() => answer(false)}>
@@ -110,7 +111,7 @@ function useUploads({ place, folder, stored }: UploadsFacts) {
         if (!(thrown instanceof CallError) || thrown.code !== "already_exists") throw thrown;
         return (await question(name)) ? await attempt(true) : undefined;
       });
-      return path === undefined ? { text: `${name} was not sent.`, is: "kept" } : { text: `${path} is stored.`, is: "stored" };
+      return path === undefined ? { text: `${shownName(name)} was not sent.`, is: "kept" } : { text: `${shownName(path)} is stored.`, is: "stored" };
     } catch (thrown) {
       return { text: sentenceOf(thrown), is: "failed" };
     }
