@@ -2,6 +2,7 @@ import { useRef, useState } from "preact/hooks";
 import type { EventPage } from "../../core/api/web/activity.ts";
 import { useEvery, useLoaded } from "../api/load.ts";
 import { call } from "../api/request.ts";
+import { hasSameEnds } from "../lists/same-ends.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { ListPage } from "../parts/list-page.tsx";
 import { notifyError } from "../parts/notice.tsx";
@@ -14,7 +15,7 @@ import { dayBegin } from "../text/time.ts";
 import { AuditFilter } from "./audit-filter.tsx";
 
 /** Number of events shown at first. */
-const newest = "1000";
+const newest = 1000;
 /** Interval of live events, ms. */
 const followMs = 2_000;
 /** Events held in the page; the oldest go first. */
@@ -32,23 +33,31 @@ export function Audit() {
   const [isLive, setLive] = useState(false);
   const [later, setLater] = useState<readonly AuditRecord[]>([]);
   const resume = useRef("");
-  const loaded = useLoaded(JSON.stringify(filter), async (signal) => {
-    const page = await call<EventPage>("/events", { query: { ...filter, newest }, signal });
+  const key = JSON.stringify(filter);
+  const current = useRef(key);
+  current.current = key;
+  const isAsking = useRef(false);
+  const loaded = useLoaded(key, async (signal) => {
+    const page = await call<EventPage>("/events", { query: { ...filter, newest: String(newest) }, signal });
     resume.current = page.resume;
     setLater([]);
     return page.events;
   });
   useEvery(followMs, () => {
-    if (isLive && resume.current !== "") void follow();
+    if (isLive && resume.current !== "" && !isAsking.current) void follow(resume.current);
   });
-  const follow = async (): Promise<void> => {
-    const page = await call<EventPage>("/events", { query: { ...filter, cursor: resume.current } }).catch(notifyError);
+  const follow = async (cursor: string): Promise<void> => {
+    isAsking.current = true;
+    const page = await call<EventPage>("/events", { query: { ...filter, cursor } }).catch(notifyError);
+    isAsking.current = false;
     if (page === undefined) return setLive(false);
+    // Other events are listed by now.
+    if (current.current !== key || resume.current !== cursor) return;
     resume.current = page.cursor || page.resume;
     if (page.events.length > 0) setLater((before) => [...before, ...page.events].slice(-mostHeld));
   };
   const [shown, show] = useState<AuditRecord>();
-  const all = loaded.value === undefined ? undefined : [...loaded.value, ...later];
+  const all = loaded.value === undefined ? undefined : [...loaded.value, ...later].slice(-mostHeld);
   return (
     <>
       <ListPage
@@ -70,6 +79,13 @@ export function Audit() {
           </button>
         }
         empty={<Empty title="No event matches" />}
+        foot={
+          (loaded.value?.length ?? 0) >= newest && (
+            <p class="quiet">
+              Only the newest {newest.toLocaleString("en")} events are listed, and exported: choose a time, a user or an event for others.
+            </p>
+          )
+        }
       />
       {shown !== undefined && (
         <Dialog title={eventField(shown, "event")} close={() => show(undefined)} wide>
@@ -91,11 +107,10 @@ function saveFile(name: string, type: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
-/** The list of before while it has the same length: what is drawn from it need not be made again. */
+/** The list of before while it has the same rows: what is drawn from it need not be made again. */
 function useSame(all: readonly AuditRecord[] | undefined): readonly AuditRecord[] | undefined {
   const before = useRef(all);
-  const same = before.current?.length === all?.length && before.current?.[0] === all?.[0];
-  if (!same) before.current = all;
+  if (!hasSameEnds(before.current, all)) before.current = all;
   return before.current;
 }
 

@@ -18,6 +18,8 @@ import { lengthText } from "../text/time.ts";
 
 interface RecordingPage {
   readonly recordings: readonly Recording[];
+  /** Empty: these are all. */
+  readonly cursor: string;
 }
 
 const refreshMs = 10_000;
@@ -26,7 +28,8 @@ const keyOf = ({ sid }: Recording): string => sid;
 
 /** The newest recordings that the user may see. Those that run grow and end there. */
 export function Recordings() {
-  const loaded = useLoaded("recordings", async (signal) => (await call<RecordingPage>("/recordings", { signal })).recordings);
+  const answer = useLoaded("recordings", (signal) => call<RecordingPage>("/recordings", { signal }));
+  const loaded = { ...answer, value: answer.value?.recordings };
   useEvery(refreshMs, loaded.reload);
   const steady = useSteady(loaded, keyOf);
   const [shown, show] = useState<Recording>();
@@ -41,6 +44,11 @@ export function Recordings() {
         filters={<FreshRows of={steady} noun="recording" />}
         textOf={(one) => `${one.sid} ${one.user} ${recordedPlace(one)} ${one.state}`}
         order={{ id: "started", down: true }}
+        foot={
+          (answer.value?.cursor ?? "") !== "" && (
+            <p class="quiet">Only the newest recordings are listed, and searched: tctl recordings ls finds earlier ones.</p>
+          )
+        }
         empty={
           <Empty title="Nothing has been recorded yet">
             <p>Sessions are recorded as session_recording of the cluster says; each appears here while it runs.</p>

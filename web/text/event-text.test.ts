@@ -35,6 +35,11 @@ test("a value that a spreadsheet would run is a text there", () => {
   expect(line).toBe(`t,x,,"'=HYPERLINK(""http://evil.test"")",`);
 });
 
+test("values are whole, however long they are", () => {
+  const command = "x".repeat(500);
+  expect(eventsCsv([{ command }])).toMatch(new RegExp(`,command=${command}$`));
+});
+
 test("every value is in its cell, whatever it holds", () => {
   fc.assert(
     fc.property(fc.string(), (user) => {

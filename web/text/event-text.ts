@@ -5,15 +5,15 @@ export type AuditRecord = Readonly<Record<string, unknown>>;
 const leftOut = new Set(["time", "event", "code", "user", "uid", "cluster_name", "success"]);
 /** The most important fields come first. */
 const first = ["error", "name", "login", "server_name", "app_name", "db_name", "command", "exit_code", "addr.remote"];
-/** Maximum length of a value, characters. */
+/** Maximum length of a value in a list, characters. */
 const maxValue = 60;
 
-/** The facts of an event in one line: `name=web-1 login=root`. Pure. */
-export function eventDetails(event: AuditRecord): string {
+/** The facts of an event in one line: `name=web-1 login=root`. `most`: characters of a value. Pure. */
+export function eventDetails(event: AuditRecord, most = maxValue): string {
   return Object.entries(event)
     .filter(([name, value]) => !leftOut.has(name) && value !== undefined && value !== "" && !(name === "server_id" && "server_name" in event))
     .sort(([a], [b]) => rank(a) - rank(b))
-    .map(([name, value]) => `${name}=${valueText(value)}`)
+    .map(([name, value]) => `${name}=${valueText(value, most)}`)
     .join(" ");
 }
 
@@ -33,9 +33,9 @@ function rank(name: string): number {
   return index < 0 ? first.length : index;
 }
 
-function valueText(value: unknown): string {
+function valueText(value: unknown, most: number): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  return text.length > maxValue ? `${text.slice(0, maxValue - 1)}…` : text;
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
 /** Events as lines of comma-separated values (RFC 4180), with a line of names; a value that a spreadsheet would take for a formula gets a quote in front. Pure. */
@@ -45,7 +45,7 @@ export function eventsCsv(events: readonly AuditRecord[]): string {
     eventField(event, "event"),
     eventField(event, "code"),
     eventField(event, "user"),
-    eventDetails(event),
+    eventDetails(event, Number.POSITIVE_INFINITY),
   ]);
   return [["time", "event", "code", "user", "details"], ...lines].map((cells) => cells.map(csvCell).join(",")).join("\r\n");
 }
