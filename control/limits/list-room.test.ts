@@ -4,7 +4,7 @@ import { ListRoom } from "./list-room.ts";
 
 const mib = 1024 * 1024;
 
-test("a user's lists hold a part of the room, whoever else there is, and have it again once they are released", () => {
+test("a user's lists hold a part of the room, also beside those of others, and have it again once they are released", () => {
   const room = new ListRoom();
   const [first, second, other] = [room.open("ann"), room.open("ann"), room.open("bob")];
   first.hold(30 * mib);
