@@ -30,32 +30,7 @@ export function Audit() {
     event: query.get("event") ?? "",
     user: query.get("user") ?? "",
   };
-  const [isLive, setLive] = useState(false);
-  const [later, setLater] = useState<readonly AuditRecord[]>([]);
-  const resume = useRef("");
-  const key = JSON.stringify(filter);
-  const current = useRef(key);
-  current.current = key;
-  const isAsking = useRef(false);
-  const loaded = useLoaded(key, async (signal) => {
-    const page = await call<EventPage>("/events", { query: { ...filter, newest: String(newest) }, signal });
-    resume.current = page.resume;
-    setLater([]);
-    return page.events;
-  });
-  useEvery(followMs, () => {
-    if (isLive && resume.current !== "" && !isAsking.current) void follow(resume.current);
-  });
-  const follow = async (cursor: string): Promise<void> => {
-    isAsking.current = true;
-    const page = await call<EventPage>("/events", { query: { ...filter, cursor } }).catch(notifyError);
-    isAsking.current = false;
-    if (page === undefined) return setLive(false);
-    // Other events are listed by now.
-    if (current.current !== key || resume.current !== cursor) return;
-    resume.current = page.cursor || page.resume;
-    if (page.events.length > 0) setLater((before) => [...before, ...page.events].slice(-mostHeld));
-  };
+  const { loaded, later, isLive, setLive } = useEvents(filter);
   const [shown, show] = useState<AuditRecord>();
   const all = loaded.value === undefined ? undefined : [...loaded.value, ...later].slice(-mostHeld);
   return (
@@ -94,6 +69,37 @@ export function Audit() {
       )}
     </>
   );
+}
+
+/** The newest events of a filter, and, while `isLive`, those that have come since. */
+function useEvents(filter: Readonly<Record<string, string>>) {
+  const [isLive, setLive] = useState(false);
+  const [later, setLater] = useState<readonly AuditRecord[]>([]);
+  const resume = useRef("");
+  const key = JSON.stringify(filter);
+  const current = useRef(key);
+  current.current = key;
+  const isAsking = useRef(false);
+  const loaded = useLoaded(key, async (signal) => {
+    const page = await call<EventPage>("/events", { query: { ...filter, newest: String(newest) }, signal });
+    resume.current = page.resume;
+    setLater([]);
+    return page.events;
+  });
+  useEvery(followMs, () => {
+    if (isLive && resume.current !== "" && !isAsking.current) void follow(resume.current);
+  });
+  const follow = async (cursor: string): Promise<void> => {
+    isAsking.current = true;
+    const page = await call<EventPage>("/events", { query: { ...filter, cursor } }).catch(notifyError);
+    isAsking.current = false;
+    if (page === undefined) return setLive(false);
+    // Other events are listed by now.
+    if (current.current !== key || resume.current !== cursor) return;
+    resume.current = page.cursor || page.resume;
+    if (page.events.length > 0) setLater((before) => [...before, ...page.events].slice(-mostHeld));
+  };
+  return { loaded, later, isLive, setLive };
 }
 
 /** Offers a text as a file to save. */
