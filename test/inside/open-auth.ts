@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { cp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { duplexPair } from "node:stream";
 import { type Auth, openAuth } from "../../control/auth/open-auth.ts";
 import type { AuthDeps } from "../../control/auth/open-context.ts";
 import { type AuthClient, type AuthConnection, openAuthClient } from "../../core/api/auth-client.ts";
@@ -10,6 +9,7 @@ import { createLog, silentLog } from "../../core/log/log.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";
 import { codeAt } from "../world/one-time-code.ts";
 import { enrolUser, type TestUser } from "./enrol-user.ts";
+import { socketPair } from "./socket-pair.ts";
 import { generateKeys, publicKeys } from "./user-keys.ts";
 
 /** For the tests of this folder: an auth service on a temporary folder, with a clock that only the test moves. */
@@ -93,10 +93,8 @@ export async function openTestAuth({ sessionRecording = "node", ...deps }: TestA
     now,
     connect: (credentials, address = "203.0.113.7") => {
       const dial = async () => {
-        const [near, far] = duplexPair();
-        // As a network does: the end that is left learns of it. A TLS socket that nobody ends may end the process when it is collected.
-        near.once("close", () => far.destroy());
-        far.once("close", () => near.destroy());
+        // Not a pair of streams: with both ends of HTTP/2 in one turn of the event loop Node may end the process.
+        const [near, far] = await socketPair();
         test.auth.inject(far, address);
         return near;
       };
