@@ -6,8 +6,8 @@ import type { AuditFacts } from "../../core/audit/audit-events.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { startOf } from "../../core/processes/start-of.ts";
-import { LateEvents } from "./late-events.ts";
-import { SegmentWriter, segmentEvents } from "./segment-writer.ts";
+import { GroupCommit } from "./group-commit.ts";
+import { SegmentWriter } from "./segment-writer.ts";
 import { SpoolRoom } from "./spool-room.ts";
 import { freeSegments, type Segment, type Writer } from "./spool-segments.ts";
 
@@ -64,13 +64,6 @@ export interface SpoolOptions {
 /** Time that events with patience wait for room, ms. */
 const roomMs = 30_000;
 
-interface Waiting {
-  readonly line: string;
-  readonly isPast: boolean;
-  readonly done: () => void;
-  readonly failed: (error: unknown) => void;
-}
-
 /** Opens the spool and finds segments that an earlier run left behind. */
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   await mkdir(options.folder, { recursive: true, mode: 0o700 });
@@ -90,21 +83,17 @@ class FileSpool implements Spool {
   readonly #adopted = new Map<string, number>();
   readonly #own: Writer;
   readonly #segments: SegmentWriter;
-  readonly #late = new LateEvents(() => this.#offerLate());
   readonly #room: SpoolRoom;
-  #waiting: Waiting[] = [];
-  #writing: Promise<void> | undefined;
-  /** Something waits whose patience is over. */
-  #isDue = false;
-  /** Runs while only events with patience wait. */
-  #patience: NodeJS.Timeout | undefined;
+  readonly #commits: GroupCommit;
   #make: typeof makeAuditEvent | undefined;
 
   constructor(options: SpoolOptions, own: Writer) {
+    const { folder, log } = options;
     this.#options = options;
     this.#own = own;
-    this.#room = new SpoolRoom(options.maxBytes ?? 64 * 1024 * 1024, options.log);
-    this.#segments = new SegmentWriter(options.folder, { own, closed: (name) => this.#closed.push(name) });
+    this.#room = new SpoolRoom(options.maxBytes ?? 64 * 1024 * 1024, log);
+    this.#segments = new SegmentWriter(folder, { own, closed: (name) => this.#closed.push(name) });
+    this.#commits = new GroupCommit({ folder, log, segments: this.#segments, room: this.#room, lateWritten: () => this.onRecorded() });
   }
 
   async record(facts: AuditFacts, { patienceMs = 0, isPast = false }: RecordOptions = {}): Promise<void> {
@@ -116,18 +105,14 @@ class FileSpool implements Spool {
     while (patienceMs > 0 && this.#room.isCrowded) await this.#room.batchLeft(until);
     const line = `${JSON.stringify(this.#make(facts, { clusterName, now: now(), uid: randomUUID() }))}\n`;
     this.#room.take(Buffer.byteLength(line));
-    await new Promise<void>((done, failed) => {
-      this.#waiting.push({ line, isPast, done, failed });
-      if (patienceMs === 0 || this.#waiting.length >= segmentEvents) this.#write();
-      else this.#patience ??= setTimeout(() => this.#write(), patienceMs);
-    });
+    await this.#commits.add(line, { patienceMs, isPast });
     this.onRecorded();
   }
 
   async hasRoom(waitMs: number): Promise<boolean> {
     const until = performance.now() + waitMs;
     try {
-      while (this.#room.isCrowded || this.#late.isCrowded) await this.#room.batchLeft(until);
+      while (this.#room.isCrowded || this.#commits.isCrowded) await this.#room.batchLeft(until);
       return true;
     } catch {
       this.#room.tellCrowded();
@@ -142,7 +127,7 @@ class FileSpool implements Spool {
   async next(): Promise<Batch | undefined> {
     for (;;) {
       // No await between the last check and the rotation: a segment is never closed under its writer.
-      while (this.#writing !== undefined) await this.#writing;
+      while (this.#commits.writing !== undefined) await this.#commits.writing;
       if (this.#closed.length === 0) await this.#segments.close();
       const name = this.#closed[0];
       if (name === undefined) return undefined;
@@ -190,63 +175,13 @@ class FileSpool implements Spool {
   }
 
   async close(): Promise<void> {
-    if (this.#late.count > 0) this.#offerLate();
-    if (this.#waiting.length > 0) this.#write();
-    while (this.#writing !== undefined) await this.#writing;
-    const lost = this.#late.take().length;
-    if (lost > 0) this.#options.log.error("audit events are lost: the disk did not take them until the end", { events: lost });
+    await this.#commits.close();
     await this.#segments.close();
-  }
-
-  #offerLate(): void {
-    const done = (): void => this.onRecorded();
-    const failed = (): void => this.#options.log.error("an audit event is lost: the disk has not taken it, and too many others wait", {});
-    this.#waiting.push(...this.#late.take().map((line) => ({ line, isPast: true, done, failed })));
-    this.#write();
-  }
-
-  /** One writer at a time; events that arrive meanwhile go with the next write, under one fsync. */
-  #write(): void {
-    clearTimeout(this.#patience);
-    this.#patience = undefined;
-    this.#isDue = true;
-    this.#writing ??= this.#writeAll();
-  }
-
-  async #writeAll(): Promise<void> {
-    // Events recorded in the same turn go with it.
-    await Promise.resolve();
-    while (this.#isDue) {
-      this.#isDue = false;
-      const all = this.#waiting.splice(0);
-      for (let from = 0; from < all.length; from += segmentEvents) await this.#store(all.slice(from, from + segmentEvents));
-    }
-    // In the same step as the last look: an event in between would wait for the next one.
-    this.#writing = undefined;
-  }
-
-  async #store(batch: readonly Waiting[]): Promise<void> {
-    try {
-      await this.#segments.append(batch.map(({ line }) => line).join(""), batch.length);
-      for (const { done } of batch) done();
-    } catch (cause) {
-      this.#options.log.error("could not write an audit event", { folder: this.#options.folder, error: cause });
-      const error = new PlatformError("unavailable", "this host cannot record sessions right now; see its log for the reason", { cause });
-      for (const { line, isPast, done, failed } of batch) {
-        if (isPast && this.#late.keep(line)) {
-          done();
-          continue;
-        }
-        this.#room.giveBack(Buffer.byteLength(line));
-        failed(error);
-      }
-      await this.#segments.close().catch(() => {});
-    }
   }
 }
 
-/** A crash can tear the last line only, and no action that waited for it has happened: it is dropped. Exported for tests. */
-export function completeLines(text: string, file: string, log: Log): string[] {
+/** A crash can tear the last line only, and no action that waited for it has happened: it is dropped. */
+function completeLines(text: string, file: string, log: Log): string[] {
   const lines = text.split("\n");
   const torn = lines.pop();
   if (torn !== undefined && torn !== "") log.warn("dropped the torn last audit event of a file: it was never acknowledged", { file });
