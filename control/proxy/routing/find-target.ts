@@ -5,7 +5,7 @@ import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Lock } from "../../../core/resources/lock.ts";
 import type { Labels } from "../../../core/resources/metadata.ts";
 import type { Role } from "../../../core/resources/role.ts";
-import type { Tunnel } from "../tunnels/tunnel.ts";
+import type { RoutedTunnel } from "../tunnels/registry.ts";
 
 /* The hosts that a target may mean, and which of them it is. */
 
@@ -18,7 +18,7 @@ interface Host {
 /** A host with a tunnel to this proxy. */
 export interface TunnelTarget extends Host {
   readonly via: "tunnel";
-  readonly tunnel: Tunnel;
+  readonly tunnel: RoutedTunnel;
   /** Address for users: the one from which its agent connects. */
   readonly peer: string;
 }
@@ -58,7 +58,7 @@ export interface RecordedTarget extends Host {
 
 export type Target = TunnelTarget | ElsewhereTarget | DirectTarget | OpensshTarget;
 
-export function tunnelTarget(tunnel: Tunnel): TunnelTarget {
+export function tunnelTarget(tunnel: RoutedTunnel): TunnelTarget {
   const { hostname, labels } = tunnel.facts;
   return { via: "tunnel", tunnel, identity: { id: tunnel.identity.id }, facts: { hostname, labels }, peer: tunnel.peer };
 }

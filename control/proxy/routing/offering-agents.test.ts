@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import type { Tunnel } from "../tunnels/tunnel.ts";
+import { type RoutedTunnel, TunnelRegistry } from "../tunnels/registry.ts";
+import { fakeTunnel } from "../tunnels/testing/fake-tunnel.ts";
 import type { DialledOffer } from "./dialled-offers.ts";
 import { offeringAgents } from "./offering-agents.ts";
 
@@ -10,23 +11,18 @@ interface Fake {
   readonly isNamed?: boolean;
 }
 
-function tunnelOf({ id, isNamed = false }: Fake): Tunnel {
-  const offerLimits = isNamed ? { kube: ["prod"] } : {};
-  return { identity: { id }, facts: { hostname: id, labels: {} }, peer: "", offerLimits } as unknown as Tunnel;
-}
-
 function dialled({ id, isNamed = false }: Fake): DialledOffer {
   return { target: { via: "dial", identity: { id }, facts: { hostname: id, labels: {} }, addresses: [], shared: [], peer: "" }, offered, isNamed };
 }
 
 /** The agents that may serve, as `id way`. */
 function agents({ tunnels = [], others = [] }: { readonly tunnels?: readonly Fake[]; readonly others?: readonly Fake[] }): readonly string[] {
-  const all = tunnels.map(tunnelOf);
-  const registry = {
-    allOffering: () => all.map((tunnel) => ({ tunnel, offered })),
-    newest: (id: string) => all.find(({ identity }) => identity.id === id),
-    ofHost: () => [],
-  };
+  const registry = new TunnelRegistry<RoutedTunnel>();
+  for (const { id, isNamed = false } of tunnels) {
+    const tunnel = fakeTunnel({ id, offerLimits: isNamed ? { kube: ["prod"] } : {} });
+    registry.add(tunnel);
+    registry.offer(tunnel, [offered]);
+  }
   const hosts = { offering: () => others.map(dialled) };
   return offeringAgents(offered, { registry, hosts }).map(({ agent }) => `${agent.identity.id} ${agent.via}`);
 }

@@ -1,7 +1,7 @@
 import { type AgentOffer, entitledOffers } from "../../../core/access/agreed-offers.ts";
 import { isNamed } from "../../../core/access/may-offer.ts";
 import type { Offered } from "../../../core/resources/offered.ts";
-import type { TunnelRegistry } from "../tunnels/registry.ts";
+import type { RoutedTunnel, TunnelRegistry } from "../tunnels/registry.ts";
 import { type DirectTarget, type TunnelTarget, tunnelTarget } from "./find-target.ts";
 import type { HostDirectory } from "./host-directory.ts";
 
@@ -12,7 +12,7 @@ export interface OfferingAgent {
 }
 
 export interface KnownAgents {
-  readonly registry: Pick<TunnelRegistry, "allOffering" | "ofHost" | "newest">;
+  readonly registry: Pick<TunnelRegistry<RoutedTunnel>, "allOffering" | "ofHost" | "newest">;
   readonly hosts: Pick<HostDirectory, "offering">;
 }
 

@@ -5,7 +5,8 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { readDocument } from "../../../core/resources/document.ts";
 import { type ActiveSession, type JoinMode, joinModes, sessionDocument } from "../../../core/resources/session.ts";
 import { ipOf } from "../../../core/transport/host-port.ts";
-import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
+import type { RoutedTunnel } from "../tunnels/registry.ts";
+import { openMs } from "../tunnels/tunnel.ts";
 import { beginStream } from "./begin-stream.ts";
 import { awaitTunnel, dialDirect } from "./reach-host.ts";
 import type { Access } from "./read-access.ts";
@@ -53,7 +54,7 @@ async function openChannel(session: ActiveSession, { hostCaPem }: Access, servic
   return dialled.socket;
 }
 
-function tunnelOfProcess({ server_id: id, process }: ActiveSession, { registry }: RoutingServices): Tunnel | undefined {
+function tunnelOfProcess({ server_id: id, process }: ActiveSession, { registry }: RoutingServices): RoutedTunnel | undefined {
   return registry.ofHost(id).find((one) => !one.ended && one.facts.process === process);
 }
 

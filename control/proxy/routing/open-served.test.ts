@@ -8,11 +8,14 @@ import type { Labels } from "../../../core/resources/metadata.ts";
 import { type Role, roleSchema } from "../../../core/resources/role.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { decodeStreamRequest, maxStreamMessage } from "../../../core/transport/stream-request.ts";
-import type { Tunnel } from "../tunnels/tunnel.ts";
+import { ExpectedHosts } from "../tunnels/expected-hosts.ts";
+import { type RoutedTunnel, TunnelRegistry } from "../tunnels/registry.ts";
+import { fakeTunnel } from "../tunnels/testing/fake-tunnel.ts";
 import { openServed } from "./open-served.ts";
-import type { RoutingServices } from "./routing-services.ts";
+import { accessOf } from "./testing/access-of.ts";
+import { nothingDialled } from "./testing/nothing-dialled.ts";
 
-const [idA, idB] = ["11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"];
+const [idA, idB, idC] = ["11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222", "33333333-3333-4333-8333-333333333333"];
 const now = new Date("2026-11-20T12:00:00Z");
 const parameters = { user: "reader", name: "shop", host: "", at: "" };
 
@@ -44,25 +47,27 @@ async function open({ agents = [{ id: idA }], allow, deny = {}, locks = [], ...f
   const opened: string[] = [];
   const added: unknown[] = [];
   const usual = { db_labels: { env: "test" }, db_users: ["reader"], db_names: ["shop"] };
-  const offers = agents.map(({ id, labels = { env: "test" }, protocol = "postgres", open: own }) => {
+  const registry = new TunnelRegistry<RoutedTunnel>();
+  for (const { id, labels = { env: "test" }, protocol = "postgres", open: own } of agents) {
     const openStream = async (): Promise<Duplex> => {
       opened.push(id);
       return own === undefined ? new PassThrough() : await own();
     };
-    const offered = { kind: "db", name: "orders", labels, details: { protocol } };
-    const facts = { hostname: `host-${id.slice(0, 1)}`, labels: {} };
-    return { tunnel: { identity: { id }, facts, offerLimits: {}, openStream } as unknown as Tunnel, offered };
-  });
+    const tunnel = fakeTunnel({ id, hostname: `host-${id.slice(0, 1)}`, openStream });
+    registry.add(tunnel);
+    registry.offer(tunnel, [{ kind: "db", name: "orders", labels, details: { protocol } }]);
+  }
   const services = {
     log: silentLog,
-    access: { forUser: async () => ({ revision: "7", roles: [roleOf(allow ?? usual, deny)], locks }) },
-    registry: { allOffering: (kind: string, name: string) => (kind === "db" && name === "orders" ? offers : []) },
-    hosts: { offering: () => [] },
-    expected: { areComing: false },
+    access: { forUser: async () => accessOf({ revision: "7", roles: [roleOf(allow ?? usual, deny)], locks }) },
+    registry,
+    hosts: { offering: () => [], begun: async () => {} },
+    expected: new ExpectedHosts(),
+    identity: nothingDialled,
     running: { add: (stream: unknown) => added.push(stream) },
     limited: { add: async () => {} },
     now: () => now,
-  } as unknown as RoutingServices;
+  };
   const identity: UserIdentity = {
     kind: "user",
     name: "alice",
@@ -140,7 +145,7 @@ describe("a stream to a database, at the proxy", () => {
       expect(opened).toEqual([]);
     }
     const other = await open({
-      agents: [...agents, { id: idB, labels: { env: "dev" } }],
+      agents: [...agents, { id: idC, labels: { env: "dev" } }],
       allow: { db_labels: { env: "none" }, db_users: ["reader"] },
     });
     await expect(other.outcome).rejects.toMatchObject({ code: "denied", message: expect.not.stringContaining("host-") });

@@ -7,8 +7,12 @@ import { type ServedKind, serviceKinds } from "../../../core/kinds/service-kinds
 import { bindsDbNames } from "../../../core/resources/db.ts";
 import { type Offered, offeredHealths, splitHealth } from "../../../core/resources/offered.ts";
 import { ipOf } from "../../../core/transport/host-port.ts";
+import type { ExpectedHosts } from "../tunnels/expected-hosts.ts";
+import type { RoutedTunnel, TunnelRegistry } from "../tunnels/registry.ts";
+import type { AccessCache } from "./access-cache.ts";
 import { beginStream } from "./begin-stream.ts";
-import { agentOffer, type OfferingAgent, offeringAgents } from "./offering-agents.ts";
+import type { HostDirectory } from "./host-directory.ts";
+import { agentOffer, type KnownAgents, type OfferingAgent, offeringAgents } from "./offering-agents.ts";
 import { openToAgent } from "./open-to-agent.ts";
 import type { Access } from "./read-access.ts";
 import type { ChosenHost, ClientRequest, RoutingServices, StreamAsk } from "./routing-services.ts";
@@ -16,11 +20,19 @@ import { wantedOffers } from "./wanted-offers.ts";
 
 type Offers = readonly OfferingAgent[];
 
+/** What a stream to a served resource needs of the proxy. */
+interface Services extends KnownAgents, Pick<RoutingServices, "log" | "identity" | "running" | "limited" | "now"> {
+  readonly access: Pick<AccessCache, "forUser">;
+  readonly registry: KnownAgents["registry"] & Pick<TunnelRegistry<RoutedTunnel>, "offeredSoon">;
+  readonly expected: Pick<ExpectedHosts, "areComing">;
+  readonly hosts: Pick<HostDirectory, "offering" | "begun">;
+}
+
 /** Maximum wait for an agent that offers the resource, while hosts of the process before are still on their way here, ms. */
 const comingMs = 5_000;
 
 /** Authorizes the use of a resource that agents serve, and opens a channel to one of them, the `chosen` host. Throws PlatformError. */
-export async function openServed(ask: StreamAsk<ServedKind>, services: RoutingServices, chosen?: ChosenHost): Promise<Duplex> {
+export async function openServed(ask: StreamAsk<ServedKind>, services: Services, chosen?: ChosenHost): Promise<Duplex> {
   const { identity, request } = ask;
   const { kind, target } = request;
   const access = await services.access.forUser(identity);
@@ -39,7 +51,7 @@ export async function openServed(ask: StreamAsk<ServedKind>, services: RoutingSe
 function allowedAgents(
   { identity, request, clientAddress }: StreamAsk<ServedKind>,
   { roles, locks, offers }: Pick<Access, "roles" | "locks"> & { readonly offers: Offers },
-  services: RoutingServices,
+  { now }: Pick<Services, "now">,
 ): Offers {
   const { kind, target } = request;
   if (offers.length === 0) {
@@ -49,7 +61,7 @@ function allowedAgents(
     });
   }
   const ordered = inOrder(offers, randomInt);
-  const facts = { identity, roles, locks, clientIp: ipOf(clientAddress), now: services.now() };
+  const facts = { identity, roles, locks, clientIp: ipOf(clientAddress), now: now() };
   let refusal: unknown;
   const allowed = ordered.filter(({ agent, offered: { name, labels, details } }) => {
     try {
@@ -69,8 +81,8 @@ function allowedAgents(
  * Throws `conflict` while agents that offer the resource could decide differently about it, whichever of them the request names: access must depend neither
  * on the agent that a connection gets, nor on what another agent claims.
  */
-function requireAgreement({ kind, target: name }: ClientRequest<ServedKind>, offers: Offers, services: RoutingServices): void {
-  const pair = differingOffers([...offers, ...offeringAgents({ kind, name }, services)].map(agentOffer));
+function requireAgreement({ kind, target: name }: ClientRequest<ServedKind>, offers: Offers, known: KnownAgents): void {
+  const pair = differingOffers([...offers, ...offeringAgents({ kind, name }, known)].map(agentOffer));
   if (pair !== undefined) throw differenceError({ kind, name }, pair);
 }
 

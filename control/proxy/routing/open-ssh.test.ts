@@ -6,9 +6,12 @@ import { roleOf } from "../../../core/access/testing/role-of.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import { silentLog } from "../../../core/log/log.ts";
 import type { Node } from "../../../core/resources/node.ts";
+import { ExpectedHosts } from "../tunnels/expected-hosts.ts";
+import { type RoutedTunnel, TunnelRegistry } from "../tunnels/registry.ts";
 import type { DirectTarget } from "./find-target.ts";
 import { findOpenssh, openSsh, requireEveryLogin, sharedAddress } from "./open-ssh.ts";
-import type { RoutingServices } from "./routing-services.ts";
+import { accessOf } from "./testing/access-of.ts";
+import { nothingDialled } from "./testing/nothing-dialled.ts";
 
 const host = (id: string, hostname: string, ...shared: string[]): DirectTarget => {
   const own = `${hostname}.internal:3022`;
@@ -98,12 +101,14 @@ test("a host without an agent that resets its connection ends that alone", async
   const openssh = [node("id-1", "legacy-1", `127.0.0.1:${port}`)];
   const services = {
     log: silentLog,
-    access: { forUser: async () => ({ roles: [roleOf("allow root on env=test", "a")], locks: [], openssh }) },
-    registry: { find: () => [] },
+    access: { forUser: async () => accessOf({ roles: [roleOf("allow root on env=test", "a")], openssh }) },
+    registry: new TunnelRegistry<RoutedTunnel>(),
     hosts: { find: async () => ({ reachable: [], recorded: [] }) },
-    expected: { settled: async () => {} },
-    arriving: { settled: async () => {} },
+    expected: new ExpectedHosts(),
+    arriving: new ExpectedHosts(),
+    identity: nothingDialled,
     running: { add: () => {} },
+    limited: { add: async () => {} },
     audit: { emit: () => {} },
     between: async (channel: Duplex) => {
       const [far] = await accepted;
@@ -114,7 +119,7 @@ test("a host without an agent that resets its connection ends that alone", async
     },
     cluster: "example",
     now: () => now,
-  } as unknown as RoutingServices;
+  };
   const request = { kind: "ssh", target: "legacy-1", parameters: { login: "root" } } as const;
   const channel = await openSsh({ identity: identity("root"), request, clientAddress: "192.0.2.1:1" }, services, { host: undefined });
   expect(channel.destroyed).toBe(true);

@@ -11,7 +11,11 @@ import { ignoreError } from "../../../core/transport/dial/attempt.ts";
 import { dial } from "../../../core/transport/dial/dial.ts";
 import { ipOf, parseHostPort } from "../../../core/transport/host-port.ts";
 import { encodeStreamReply } from "../../../core/transport/stream-request.ts";
-import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
+import type { ExpectedHosts } from "../tunnels/expected-hosts.ts";
+import type { RoutedTunnel, TunnelRegistry } from "../tunnels/registry.ts";
+import { openMs } from "../tunnels/tunnel.ts";
+import type { AccessCache } from "./access-cache.ts";
+import type { AuditQueue } from "./audit-queue.ts";
 import { beginStream } from "./begin-stream.ts";
 import {
   allowedTargets,
@@ -25,12 +29,22 @@ import {
   type TunnelTarget,
   tunnelTarget,
 } from "./find-target.ts";
+import type { HostDirectory } from "./host-directory.ts";
 import { awaitTunnel, dialDirect } from "./reach-host.ts";
 import type { Access } from "./read-access.ts";
 import type { ChosenHost, RoutingServices, StreamAsk } from "./routing-services.ts";
 
+/** What an SSH session needs of the proxy. */
+interface Services extends Pick<RoutingServices, "log" | "identity" | "arriving" | "running" | "limited" | "between" | "cluster" | "now"> {
+  readonly access: Pick<AccessCache, "forUser">;
+  readonly registry: Pick<TunnelRegistry<RoutedTunnel>, "find" | "arrival">;
+  readonly expected: Pick<ExpectedHosts, "settled">;
+  readonly hosts: Pick<HostDirectory, "find">;
+  readonly audit: Pick<AuditQueue, "emit">;
+}
+
 /** Authorizes an SSH session and opens a channel to its host: recorded here, if the cluster records at the proxy. Throws PlatformError. */
-export async function openSsh(ask: StreamAsk<"ssh">, services: RoutingServices, chosen: ChosenHost): Promise<Duplex> {
+export async function openSsh(ask: StreamAsk<"ssh">, services: Services, chosen: ChosenHost): Promise<Duplex> {
   const { identity, request, clientAddress } = ask;
   const access = await services.access.forUser(identity);
   const { target } = request;
@@ -52,7 +66,7 @@ export async function openSsh(ask: StreamAsk<"ssh">, services: RoutingServices, 
 }
 
 /** When the target is a public address that several dialled hosts share: a connection to one of them. */
-async function dialShared(facts: Parameters<typeof findTarget<Target>>[0], { hostCaPem }: Access, services: RoutingServices) {
+async function dialShared(facts: Parameters<typeof findTarget<Target>>[0], { hostCaPem }: Access, services: Services) {
   const { target, candidates } = facts;
   const direct = candidates.filter((candidate) => candidate.via === "dial");
   const address = direct.length === candidates.length ? sharedAddress(direct, target, services.cluster) : undefined;
@@ -61,7 +75,7 @@ async function dialShared(facts: Parameters<typeof findTarget<Target>>[0], { hos
   return await dialDirect({ ...services, hostAuthorities: hostCaPem, addresses: [address], hosts, name: () => target });
 }
 
-async function openChannel(host: TunnelTarget | DirectTarget | ElsewhereTarget, { hostCaPem }: Access, services: RoutingServices): Promise<Duplex> {
+async function openChannel(host: TunnelTarget | DirectTarget | ElsewhereTarget, { hostCaPem }: Access, services: Services): Promise<Duplex> {
   if (host.via !== "dial") {
     const tunnel = host.via === "tunnel" ? host.tunnel : await awaitTunnel(host, services.registry);
     requireSsh(tunnel);
@@ -73,13 +87,13 @@ async function openChannel(host: TunnelTarget | DirectTarget | ElsewhereTarget, 
 }
 
 /** Throws `denied` for a host whose join token was for other services. */
-function requireSsh({ facts, refusedServices }: Tunnel): void {
+function requireSsh({ facts, refusedServices }: RoutedTunnel): void {
   if (refusedServices.includes("ssh"))
     throw new PlatformError("denied", `${facts.hostname} may not offer SSH: it joined with a token for other services`);
 }
 
 /** Forwards the request: next on the channel comes the agent's reply. */
-async function begin(channel: Duplex, ask: StreamAsk<"ssh"> & { readonly host: Target; readonly access: Access }, services: RoutingServices) {
+async function begin(channel: Duplex, ask: StreamAsk<"ssh"> & { readonly host: Target; readonly access: Access }, services: Services) {
   const { login } = ask.request.parameters;
   return { channel, sessionId: await beginStream({ ...ask, host: ask.host.identity.id, login, channel }, services) };
 }
@@ -103,7 +117,7 @@ export function sharedAddress(candidates: readonly DirectTarget[], target: strin
 async function findCandidates(
   target: string,
   { openssh }: Access,
-  { registry, cluster, hosts, arriving }: RoutingServices,
+  { registry, cluster, hosts, arriving }: Services,
 ): Promise<{ readonly candidates: readonly Target[]; readonly recorded: readonly RecordedTarget[] }> {
   const { reachable, recorded } = await hosts.find(target).catch((thrown: unknown) => {
     // Without the auth service, hosts with a tunnel stay reachable: by id, and by a unique name.
@@ -120,7 +134,7 @@ async function findCandidates(
   return { candidates: [...tunnels.map(tunnelTarget), ...others, ...findOpenssh(openssh, target, cluster)], recorded };
 }
 
-function requireOwnName(target: string, tunnels: readonly Tunnel[], cluster: string): void {
+function requireOwnName(target: string, tunnels: readonly RoutedTunnel[], cluster: string): void {
   const meant = namesMeant(target, cluster);
   if (!tunnels.some(({ identity, sharesName }) => sharesName && !meant.includes(identity.id))) return;
   throw new PlatformError("unavailable", `several hosts are recorded as ${JSON.stringify(target)}, and the auth service is unreachable`, {
@@ -138,7 +152,7 @@ const dialMs = 10_000;
 async function openOpenssh(
   target: OpensshTarget,
   { identity, request, clientAddress }: StreamAsk<"ssh">,
-  services: RoutingServices,
+  services: Services,
 ): Promise<{ readonly channel: Duplex; readonly sessionId: string }> {
   const { id } = target.identity;
   const { hostname } = target.facts;

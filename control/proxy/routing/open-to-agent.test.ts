@@ -1,13 +1,14 @@
 import { expect, test } from "vitest";
-import type { Tunnel } from "../tunnels/tunnel.ts";
+import { fakeTunnel } from "../tunnels/testing/fake-tunnel.ts";
+import { tunnelTarget } from "./find-target.ts";
 import type { OfferingAgent } from "./offering-agents.ts";
 import { waysTo } from "./open-to-agent.ts";
 
 /** An agent by its name: `t…` has a tunnel, all others are dialled. */
 function agent(name: string, health = "healthy"): OfferingAgent {
   const offered = { kind: "kube", name: "prod", labels: {}, details: { health } };
+  if (name.startsWith("t")) return { agent: tunnelTarget(fakeTunnel({ id: name })), offered };
   const host = { identity: { id: name }, facts: { hostname: name, labels: {} }, peer: name };
-  if (name.startsWith("t")) return { agent: { via: "tunnel", tunnel: host as unknown as Tunnel, ...host }, offered };
   return { agent: { via: "dial", addresses: [], shared: [], ...host }, offered };
 }
 

@@ -7,8 +7,7 @@ import { connectionError, errorCode } from "../../../core/transport/dial/connect
 import { dialTls } from "../../../core/transport/dial/dial.ts";
 import { parseHostPort } from "../../../core/transport/host-port.ts";
 import type { CurrentIdentity } from "../identity/current-identity.ts";
-import type { TunnelRegistry } from "../tunnels/registry.ts";
-import type { Tunnel } from "../tunnels/tunnel.ts";
+import type { RoutedTunnel, TunnelRegistry } from "../tunnels/registry.ts";
 import type { DirectTarget, ElsewhereTarget } from "./find-target.ts";
 
 /* Ways to a host without a tunnel to this proxy: its tunnel comes, or the proxy dials it. */
@@ -17,7 +16,10 @@ import type { DirectTarget, ElsewhereTarget } from "./find-target.ts";
 const elsewhereMs = 5_000;
 
 /** The host's tunnel as soon as it is here. Throws `unavailable` with the proxies to which the host is connected. */
-export async function awaitTunnel({ identity, facts, proxies }: ElsewhereTarget, registry: TunnelRegistry): Promise<Tunnel> {
+export async function awaitTunnel(
+  { identity, facts, proxies }: ElsewhereTarget,
+  registry: Pick<TunnelRegistry<RoutedTunnel>, "arrival">,
+): Promise<RoutedTunnel> {
   const tunnel = await registry.arrival(identity.id, elsewhereMs);
   if (tunnel !== undefined) return tunnel;
   const where = proxies.map(({ name, addr }) => (addr === "" ? name : `${name} (${addr})`)).join(", ");
@@ -33,7 +35,7 @@ export interface DialDirectOptions {
   readonly hosts: readonly DirectTarget[];
   /** Name of the host at an address, for users. */
   readonly name: (address: string) => string;
-  readonly identity: CurrentIdentity;
+  readonly identity: Pick<CurrentIdentity, "current">;
   /** PEM. */
   readonly hostAuthorities: readonly string[];
   readonly now: () => Date;

@@ -6,7 +6,7 @@ import type { StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { CurrentIdentity } from "../identity/current-identity.ts";
 import type { StandBetween } from "../recording/open-between.ts";
 import type { ExpectedHosts } from "../tunnels/expected-hosts.ts";
-import type { TunnelRegistry } from "../tunnels/registry.ts";
+import type { RoutedTunnel, TunnelRegistry } from "../tunnels/registry.ts";
 import type { AccessCache } from "./access-cache.ts";
 import type { AuditQueue } from "./audit-queue.ts";
 import type { Target } from "./find-target.ts";
@@ -17,21 +17,21 @@ import type { RunningStreams } from "./running-streams.ts";
 /** Dependencies for routing a stream. */
 export interface RoutingServices {
   readonly log: Log;
-  readonly access: AccessCache;
-  readonly registry: TunnelRegistry;
+  readonly access: Pick<AccessCache, "current" | "forUser">;
+  readonly registry: Pick<TunnelRegistry<RoutedTunnel>, "find" | "newest" | "ofHost" | "arrival" | "offering" | "allOffering" | "offeredSoon">;
   /** The running session with this id. */
   readonly findSession: (sid: string) => Promise<ActiveSession | undefined>;
-  readonly expected: ExpectedHosts;
+  readonly expected: Pick<ExpectedHosts, "settled" | "areComing">;
   /** Hosts whose tunnel is being reported to the auth service. */
-  readonly arriving: ExpectedHosts;
+  readonly arriving: Pick<ExpectedHosts, "settled">;
   /** Hosts that match a target, besides those with a tunnel here. */
   readonly hosts: Pick<HostDirectory, "find" | "offering" | "begun">;
-  readonly identity: CurrentIdentity;
-  readonly running: RunningStreams;
-  readonly limited: LimitedStreams;
+  readonly identity: Pick<CurrentIdentity, "current">;
+  readonly running: Pick<RunningStreams, "add">;
+  readonly limited: Pick<LimitedStreams, "add">;
   /** The client's stream for a channel to a host, where proxies record. */
   readonly between: StandBetween;
-  readonly audit: AuditQueue;
+  readonly audit: Pick<AuditQueue, "emit" | "emitRefusal">;
   readonly cluster: string;
   readonly now: () => Date;
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { olderProcess, whileHealthy } from "../../../core/kinds/stream-kinds.ts";
-import type { Tunnel } from "../tunnels/tunnel.ts";
+import { type RoutedTunnel, TunnelRegistry } from "../tunnels/registry.ts";
+import { fakeTunnel } from "../tunnels/testing/fake-tunnel.ts";
 import { wantedOffers } from "./wanted-offers.ts";
 
 const [idA, idB] = ["11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"];
@@ -13,19 +14,18 @@ interface Fake {
 
 /** Labels of the tunnels that a request with this `host` may use. */
 function wanted(host: string, fakes: readonly Fake[]): readonly string[] {
-  const tunnels = fakes.map(({ id, health = "unknown", draining = false }, index) => {
-    const offered = [{ kind: "db", name: "orders", labels: {}, details: { health } }];
-    const facts = { hostname: id, labels: {} };
-    return { identity: { id }, facts, offerLimits: {}, draining, ended: false, offered, peer: `${index}` } as unknown as Tunnel;
-  });
-  const registry = {
-    allOffering: () => tunnels.filter((one) => !one.draining).flatMap((tunnel) => tunnel.offered.map((offered) => ({ tunnel, offered }))),
-    ofHost: (id: string) => tunnels.filter((one) => one.identity.id === id),
-    newest: (id: string) => tunnels.find((one) => one.identity.id === id),
-  };
+  const registry = new TunnelRegistry<RoutedTunnel>();
+  // The newest tunnel of a host comes first.
+  for (const [index, { id, health = "unknown", draining = false }] of [...fakes.entries()].toReversed()) {
+    const tunnel = fakeTunnel({ id, draining, peer: `${index}` });
+    registry.add(tunnel);
+    registry.offer(tunnel, [{ kind: "db", name: "orders", labels: {}, details: { health } }]);
+  }
   const parameters = { user: "", name: "", host, at: "" };
   const known = { registry, hosts: { offering: () => [] } };
-  return wantedOffers({ kind: "db", target: "orders", parameters }, known).map(({ agent }) => agent.peer);
+  return wantedOffers({ kind: "db", target: "orders", parameters }, known)
+    .map(({ agent }) => agent.peer)
+    .toSorted();
 }
 
 test("without a host every agent may serve, with one its own alone", () => {

@@ -3,6 +3,7 @@ import { silentLog } from "../../../core/log/log.ts";
 import type { Offered } from "../../../core/resources/offered.ts";
 import { OfferDisputes } from "./offer-disputes.ts";
 import { type Registered, TunnelRegistry } from "./registry.ts";
+import { type FakeHost, fakeTunnel } from "./testing/fake-tunnel.ts";
 
 const kube = (name: string, env: string): Offered => ({ kind: "kube", name, labels: { env } });
 
@@ -16,22 +17,8 @@ beforeEach(() => {
 });
 
 /** An agent that comes and offers these. */
-function agent(id: string, offered: readonly Offered[], change: Partial<Registered> = {}): { readonly offer: (next: readonly Offered[]) => void } {
-  const tunnel: Registered = {
-    identity: { kind: "host", id, role: "node", cluster: "main", names: [], validBefore: new Date(0) },
-    facts: { hostname: `host-${id}`, labels: {}, services: ["kube"], version: "1" },
-    peer: "192.0.2.1:40000",
-    draining: false,
-    ended: false,
-    sharesName: false,
-    streams: 0,
-    offered: [],
-    offerLimits: {},
-    silentFor: () => 0,
-    send: () => {},
-    end: () => {},
-    ...change,
-  };
+function agent(id: string, offered: readonly Offered[], change: Omit<FakeHost, "id"> = {}): { readonly offer: (next: readonly Offered[]) => void } {
+  const tunnel = fakeTunnel({ id, ...change });
   registry.add(tunnel);
   const offer = (next: readonly Offered[]): void => {
     registry.offer(tunnel, next);

@@ -1,38 +1,24 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { type Registered, TunnelRegistry } from "./registry.ts";
+import { type FakeHost, fakeTunnel } from "./testing/fake-tunnel.ts";
 
 const idA = "11111111-1111-4111-8111-111111111111";
 const idB = "22222222-2222-4222-8222-222222222222";
 
-interface FakeTunnel extends Registered {
+interface Labelled extends Registered {
   readonly label: string;
 }
 
-function tunnel(id: string, hostname: string, change: Partial<Registered> & { label?: string; names?: readonly string[] } = {}): FakeTunnel {
-  const { label = "", names = [], ...rest } = change;
-  const made: FakeTunnel = {
-    label,
-    identity: { kind: "host", id, role: "node", cluster: "main", names, validBefore: new Date(0) },
-    facts: { hostname, labels: {}, services: ["ssh"], version: "1" },
-    peer: "192.0.2.1:40000",
-    draining: false,
-    ended: false,
-    sharesName: false,
-    streams: 0,
-    offered: [],
-    offerLimits: {},
-    silentFor: () => 0,
-    send: () => {},
-    end() {
-      made.ended = true;
-    },
-    ...rest,
-  };
-  return made;
+function tunnel(
+  id: string,
+  hostname: string,
+  { label = "", ...change }: Omit<FakeHost, "id" | "hostname"> & { readonly label?: string } = {},
+): Labelled {
+  return Object.assign(fakeTunnel({ id, hostname, ...change }), { label });
 }
 
 describe("TunnelRegistry", () => {
-  let registry: TunnelRegistry<FakeTunnel>;
+  let registry: TunnelRegistry<Labelled>;
   beforeEach(() => {
     registry = new TunnelRegistry();
   });

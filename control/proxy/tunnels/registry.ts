@@ -11,6 +11,9 @@ export type Registered = Pick<
   "identity" | "facts" | "peer" | "draining" | "ended" | "silentFor" | "send" | "end" | "streams" | "sharesName" | "offered" | "offerLimits"
 >;
 
+/** The same as streams are routed to it. */
+export type RoutedTunnel = Registered & Pick<Tunnel, "openStream" | "refusedServices">;
+
 /** A tunnel whose agent offers a resource. */
 export interface Offering<T> {
   readonly tunnel: T;

@@ -8,6 +8,7 @@ import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 import { until } from "../../../test/world/until.ts";
 import { type Registered, TunnelRegistry } from "./registry.ts";
 import { SilenceWatch, StatusReports } from "./report-node.ts";
+import { fakeTunnel, hostIdentity } from "./testing/fake-tunnel.ts";
 
 describe("hosts that stop responding", () => {
   test("a host that is silent in all of its tunnels is reported after 20 s, once, and again when it is heard", async () => {
@@ -16,23 +17,10 @@ describe("hosts that stop responding", () => {
     const { hostId } = await t.connect().join({ token: secret, role: "node", hostname: "web1", ...publicKeys(generateKeys()) });
     const auth = t.auth.localClient("proxy");
     await auth.reportNode({ hostId, hostname: "web1", version: "1", connected: true });
-    const registry = new TunnelRegistry<Registered & { readonly peer: string }>();
+    const registry = new TunnelRegistry<Registered>();
     const quiet = { a: 0, b: 0 };
     for (const which of ["a", "b"] as const) {
-      registry.add({
-        identity: { kind: "host", id: hostId, role: "node", cluster: "test", names: [], validBefore: new Date(0) },
-        facts: { hostname: "web1", labels: {}, services: [], version: "1" },
-        peer: "203.0.113.9:1",
-        draining: false,
-        ended: false,
-        sharesName: false,
-        streams: 0,
-        offered: [],
-        offerLimits: {},
-        silentFor: () => quiet[which],
-        send: () => {},
-        end: () => {},
-      });
+      registry.add(fakeTunnel({ id: hostId, hostname: "web1", silentFor: () => quiet[which] }));
     }
     const watch = new SilenceWatch(registry, { auth, log: silentLog });
     const look = (a: number, b: number): void => {
@@ -84,11 +72,8 @@ describe("hosts' own reports", () => {
     const reports = new StatusReports({ auth: createClient(AuthService, transport), log: silentLog, signal: stop.signal });
     const says = (hostname: string, sessions: number, ended = false): void =>
       reports.changed({
-        identity: { kind: "host", id: `id-${hostname}`, role: "node", cluster: "main", names: [], validBefore: new Date(0) },
+        ...fakeTunnel({ id: `id-${hostname}`, ended }),
         facts: { hostname, labels: {}, services: ["ssh"], version: "1", status: { upgrader: "none", sessions } },
-        peer: "192.0.2.1:1",
-        ended,
-        sharesName: false,
       });
     return { heard, heardOf: (count: number) => heardOf(heard, count), says, stop };
   }
@@ -137,7 +122,7 @@ describe("hosts' own reports", () => {
       });
     });
     const reports = new StatusReports({ auth: createClient(AuthService, transport), log: silentLog, signal: new AbortController().signal });
-    const identity = { kind: "host", id: "h", role: "node", cluster: "main", names: [], validBefore: new Date(0) } as const;
+    const identity = hostIdentity("h");
     const offer = (name: string) => reports.offered({ identity, offered: [{ kind: "db", name, labels: {} }] });
     const all = [offer("one"), offer("two"), offer("three")];
     // The answer to the later list would have come first.
