@@ -4,27 +4,19 @@ import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AuditFacts } from "../../core/audit/audit-events.ts";
 import { silentLog } from "../../core/log/log.ts";
 import { openSpool, type Spool } from "../audit/spool.ts";
-import { ApiWorld, kubeRole } from "./testing/api-world.ts";
+import { apiWorldOfFile, kubeRole } from "./testing/api-world.ts";
 import { enterSeen, podPath, spdyRequest } from "./testing/upgrade-client.ts";
 
-let world: ApiWorld;
+const world = await apiWorldOfFile();
 let folder: string;
 beforeAll(async () => {
-  world = await ApiWorld.open();
   folder = await mkdtemp(join(tmpdir(), "crowded-audit-"));
 });
-afterAll(async () => {
-  await world[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true });
-});
-beforeEach(() => {
-  world.requests.length = 0;
-  world.onRequest = (_request, response) => void response.end("{}");
-});
+afterAll(async () => await rm(folder, { recursive: true }));
 
 const pods = "/api/v1/namespaces/a/pods";
 const webAlone = kubeRole("access", [{ kind: "pod", namespace: "a", name: "web-*", verbs: ["get", "deletecollection"] }]);

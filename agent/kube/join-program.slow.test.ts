@@ -1,24 +1,17 @@
 import { randomUUID } from "node:crypto";
-import type { Duplex } from "node:stream";
 import type { ClientChannel } from "ssh2";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { roleSchema } from "../../core/resources/role.ts";
 import { joinLogin } from "../../core/resources/session.ts";
 import { openUserSession, ownLogin, type SessionOptions, type UserSession } from "../../test/inside/ssh-session.ts";
 import { until } from "../../test/world/until.ts";
 import type { Access } from "../access/access-source.ts";
 import { encodeSpdyData } from "./codec/spdy-reader.ts";
-import { ApiWorld, everything, kubeRole, sid } from "./testing/api-world.ts";
+import { type ApiWorld, apiWorldOfFile, everything, kubeRole, sid } from "./testing/api-world.ts";
 import { SpdyWriter } from "./testing/spdy-writer.ts";
+import { enterSeen, nextUpgrade, podPath, spdyHead, spdyRequest } from "./testing/upgrade-client.ts";
 
-let world: ApiWorld;
-beforeAll(async () => {
-  world = await ApiWorld.open();
-});
-afterAll(async () => await world[Symbol.asyncDispose]());
-
-const upgradeHead =
-  "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n";
+const world = await apiWorldOfFile();
 
 function reading(stream: NodeJS.ReadableStream): () => string {
   const pieces: Buffer[] = [];
@@ -30,27 +23,18 @@ type Service = Awaited<ReturnType<ApiWorld["service"]>>;
 
 /** A shell in a pod, of alice, which has shown `prompt$ `. */
 async function openShell(service: Service, query = "stdin=true&stdout=true&tty=true&container=main") {
-  const upgraded = new Promise<Duplex>((resolve) => {
-    world.onUpgrade = (_request, socket) => {
-      socket.write(upgradeHead);
-      resolve(socket);
-    };
-  });
-  const { tls } = await world.enter({}, service);
-  const shown = reading(tls);
-  tls.write(
-    `POST /api/v1/namespaces/a/pods/web-1/exec?command=sh&${query} HTTP/1.1\r\nHost: kube.test\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\nContent-Length: 0\r\n\r\n`,
-  );
-  const server = await upgraded;
-  const typed = reading(server);
-  await until("it is agreed", () => shown().includes("101 Switching"));
+  const upgraded = nextUpgrade(world, spdyHead);
+  const { tls, seen } = await enterSeen(world, {}, service);
+  tls.write(spdyRequest(`${podPath}/exec?command=sh&${query}`));
+  const { socket: server, seen: typed } = await upgraded;
+  await seen.until("101 Switching");
   const writer = new SpdyWriter();
   for (const [at, streamtype] of ["error", "stdin", "stdout", "resize"].entries()) tls.write(await writer.open(at * 2 + 1, { streamtype }));
   tls.write(encodeSpdyData(7, Buffer.from('{"Width":100,"Height":30}'), false));
-  await until("the size has come", () => typed().includes('"Height":30'));
+  await typed.until('"Height":30');
   server.write(encodeSpdyData(5, Buffer.from("prompt$ "), false));
-  await until("it shows the prompt", () => shown().includes("prompt$ "));
-  return { tls, server, shown, typed };
+  await seen.until("prompt$ ");
+  return { tls, server, shown: () => seen.bytes.toString("latin1"), typed: () => typed.bytes.toString("latin1") };
 }
 
 const joiner = (kinds: readonly string[]) =>

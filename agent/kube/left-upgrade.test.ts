@@ -1,13 +1,9 @@
 import { once } from "node:events";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { ApiWorld } from "./testing/api-world.ts";
+import { expect, test } from "vitest";
+import { apiWorldOfFile } from "./testing/api-world.ts";
 import { enterSeen, nextUpgrade, podPath, spdyHead, spdyRequest } from "./testing/upgrade-client.ts";
 
-let world: ApiWorld;
-beforeAll(async () => {
-  world = await ApiWorld.open();
-});
-afterAll(async () => await world[Symbol.asyncDispose]());
+const world = await apiWorldOfFile();
 
 const shell = `${podPath}/exec?command=sh&stdin=true&stdout=true&tty=true`;
 

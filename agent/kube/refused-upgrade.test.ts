@@ -1,17 +1,9 @@
 import type { Socket } from "node:net";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { ApiWorld, kubeRole } from "./testing/api-world.ts";
+import { describe, expect, test } from "vitest";
+import { apiWorldOfFile, kubeRole } from "./testing/api-world.ts";
 import { enterSeen, nextUpgrade, podPath, Seen, socketRequest, spdyRequest } from "./testing/upgrade-client.ts";
 
-let world: ApiWorld;
-beforeAll(async () => {
-  world = await ApiWorld.open();
-});
-afterAll(async () => await world[Symbol.asyncDispose]());
-beforeEach(() => {
-  world.requests.length = 0;
-  world.onRequest = (_request, response) => void response.end("{}");
-});
+const world = await apiWorldOfFile();
 
 test("no byte after an upgrade that was refused reaches the API server (CVE-2018-1002105)", async () => {
   const server = new Promise<Seen>((resolve) => {

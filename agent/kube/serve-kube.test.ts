@@ -2,18 +2,13 @@ import { once } from "node:events";
 import { type IncomingMessage, type RequestOptions, request } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import type { Socket } from "node:net";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Access } from "../access/access-source.ts";
-import { ApiWorld, everything, kubeRole } from "./testing/api-world.ts";
+import { apiWorldOfFile, everything, kubeRole } from "./testing/api-world.ts";
 
-let world: ApiWorld;
-beforeAll(async () => {
-  world = await ApiWorld.open();
-});
-afterAll(async () => await world[Symbol.asyncDispose]());
+const world = await apiWorldOfFile();
 beforeEach(() => {
-  world.requests.length = 0;
   world.onRequest = (_request, response) => {
     response.setHeader("content-type", "application/json");
     response.end('{"kind":"X"}');

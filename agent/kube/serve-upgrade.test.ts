@@ -3,25 +3,17 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Access } from "../access/access-source.ts";
 import { encodeSpdyData } from "./codec/spdy-reader.ts";
 import { encodeServerMessage, opcodes } from "./codec/web-socket-reader.ts";
-import { type ApiOptions, ApiWorld, kubeRole } from "./testing/api-world.ts";
+import { type ApiOptions, apiWorldOfFile, kubeRole } from "./testing/api-world.ts";
 import { SpdyWriter } from "./testing/spdy-writer.ts";
 import { enterSeen, nextUpgrade, podPath, socketRequest, spdyHead, spdyRequest } from "./testing/upgrade-client.ts";
 import { UserRequests } from "./user-requests.ts";
 
-let world: ApiWorld;
-beforeAll(async () => {
-  world = await ApiWorld.open();
-});
-afterAll(async () => await world[Symbol.asyncDispose]());
-beforeEach(() => {
-  world.requests.length = 0;
-  world.onRequest = (_request, response) => void response.end("{}");
-});
+const world = await apiWorldOfFile();
 
 const recorded: ApiOptions = { access: { sessionRecording: "node" } };
 

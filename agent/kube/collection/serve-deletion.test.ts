@@ -4,19 +4,15 @@ import type { Http2ServerResponse } from "node:http2";
 import { connect as connectHttp2 } from "node:http2";
 import { text } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { Access } from "../../access/access-source.ts";
 import type { ClientRequest } from "../../http/exchange.ts";
 import type { Judged } from "../http/judged.ts";
 import { type KubeSession, Running } from "../kube-session.ts";
-import { ApiWorld, kubeRole } from "../testing/api-world.ts";
+import { apiWorldOfFile, kubeRole } from "../testing/api-world.ts";
 import { serveDeletion } from "./serve-deletion.ts";
 
-let world: ApiWorld;
-beforeAll(async () => {
-  world = await ApiWorld.open();
-});
-afterAll(async () => await world[Symbol.asyncDispose]());
+const world = await apiWorldOfFile();
 
 /** Names of the objects that there are, in pages of two, and the deletions that arrived. */
 let names: string[];
@@ -26,7 +22,6 @@ let onDelete: (name: string, response: Http2ServerResponse) => boolean;
 let onList: (response: Http2ServerResponse, from: number) => void;
 
 beforeEach(() => {
-  world.requests.length = 0;
   names = ["web-1", "db-1", "web-2", "xweb-1", "web-3"];
   deletions = [];
   onDelete = () => false;

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
+import { afterAll, beforeEach } from "vitest";
 import { silentLog } from "../../../core/log/log.ts";
 import { openRecordings, type RecordingCall } from "../../../core/recording-spool/recordings.ts";
 import { type Role, roleSchema } from "../../../core/resources/role.ts";
@@ -43,6 +44,8 @@ const kinds = {
 type Answer = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
 type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
+const emptyObject: Answer = (_request, response) => void response.end("{}");
+
 export interface ApiOptions {
   readonly access?: Partial<Access>;
   readonly deps?: Partial<KubeDeps>;
@@ -60,12 +63,23 @@ export function kubeRole(name: string, rules: readonly object[], more: object = 
   return roleSchema.parse({ kind: "role", version: "v7", metadata: { name }, spec: { allow, ...more } });
 }
 
+/** The world of all tests of a file, to be called at its top: closed after the last of them; before each it has no requests, and answers with empty objects. */
+export async function apiWorldOfFile(): Promise<ApiWorld> {
+  const world = await ApiWorld.open();
+  beforeEach(() => {
+    world.requests.length = 0;
+    world.onRequest = emptyObject;
+  });
+  afterAll(async () => await world[Symbol.asyncDispose]());
+  return world;
+}
+
 /** An API server in a test, a Kubernetes service before it, and connections of a user, over real TLS. */
 export class ApiWorld implements AsyncDisposable {
   readonly own: InsideAuthorities;
   readonly requests: { method: string; url: string; headers: readonly string[]; version: string }[] = [];
   /** How requests, and requests for other protocols, are answered. */
-  onRequest: Answer = (_request, response) => void response.end("{}");
+  onRequest: Answer = emptyObject;
   onUpgrade: Upgrade = (_request, socket) => void socket.destroy();
   readonly #server: Http2SecureServer;
   readonly #credentials: Awaited<ReturnType<InsideAuthorities["host"]>>;
