@@ -1,106 +1,39 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { resolve } from "node:path";
-import { Cluster, Redis } from "ioredis";
-import { createClient, createCluster } from "redis";
+import { Cluster } from "ioredis";
+import { createCluster } from "redis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditEvents, audited } from "../world/audited.ts";
-import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
-import { type DatabaseServer, hasRedis, startRedis } from "../world/database-servers.ts";
-import { DatabaseWorld } from "../world/database-world.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
 import { streamGrowth, watchMemory } from "../world/peak-memory.ts";
 import { output, run, start } from "../world/program.ts";
+import { ioredis, loginArgs, nodeRedis, pythonRedis, type RedisLogin, redisCli, redisClients } from "../world/redis-clients.ts";
+import { openRedisWorld, type RedisWorld } from "../world/redis-world.ts";
 import { rounds } from "../world/rounds.ts";
-import { sidPrograms } from "../world/sid-programs.ts";
-import { startValkey, startValkeyCluster, type ValkeyCluster } from "../world/sid-servers.ts";
 import { databaseTunnel } from "../world/tsh-tunnel.ts";
 
-const script = resolve(import.meta.dirname, "../world/database-clients/redis_client.py");
-/** Debian packages its modules for this one. */
-const python = "/usr/bin/python3";
-const hasPython = existsSync(python) && existsSync("/usr/lib/python3/dist-packages/redis");
 const large = rounds(500, 64) * 1024 * 1024;
 const pipelined = rounds(100_000, 20_000);
 
-interface Login {
-  readonly port: number;
-  /** Undefined: the certificate is enough. */
-  readonly password: string | undefined;
-}
-
 describe("clients of Redis and Valkey", () => {
-  let world: DatabaseWorld;
-  let ofRedis: DatabaseServer | NotHere;
-  let ofValkey: DatabaseServer | NotHere;
-  let ofCluster: ValkeyCluster | NotHere;
-  let agent: Agent;
+  let opened: RedisWorld;
+  let world: RedisWorld["world"];
   let alice: User;
 
   beforeAll(async () => {
-    world = await DatabaseWorld.open();
-    const signed = await world.sign("redis");
-    const accounts = (login: string) => [`user reader on ${login} ~* &* +@all`, `user limited on ${login} ~* &* +@all -monitor`];
-    [ofRedis, ofValkey, ofCluster] = await Promise.all([
-      hasRedis
-        ? startRedis({ signed, folder: world.folder("redis") }, accounts(">hunter2"))
-        : new NotHere("Redis needs root and Debian's redis-server"),
-      ifPossible(() => startValkey({ signed, folder: world.folder("valkey") }, accounts("resetpass"))),
-      ifPossible(() => startValkeyCluster({ signed, folder: world.folder("cluster") }, accounts("resetpass"))),
-    ]);
-    const offered: { name: string; protocol: "redis"; at: number | string }[] = [];
-    for (const [name, server] of [["redis", ofRedis] as const, ["valkey", ofValkey] as const])
-      if (!(server instanceof NotHere)) offered.push({ name, protocol: "redis", at: world.use(server).port });
-    if (!(ofCluster instanceof NotHere)) {
-      for (const [index, member] of ofCluster.members.entries())
-        offered.push({ name: `member-${index}`, protocol: "redis", at: world.use(member).port });
-      offered.push({ name: "cluster", protocol: "redis", at: `rediss://127.0.0.1:${ofCluster.members[0]?.port}?mode=cluster` });
-    }
-    agent = await world.offer(offered);
+    opened = await openRedisWorld();
+    ({ world } = opened);
     alice = await world.user("alice", { db_users: ["reader", "limited"], db_names: ["0"] });
   });
   afterAll(async () => await world?.[Symbol.asyncDispose]());
 
   const servers = [
-    { title: "Redis 7 with its own password", name: "redis", password: "hunter2", get: () => ofRedis },
-    { title: "Valkey 9 by certificate alone", name: "valkey", password: undefined, get: () => ofValkey },
+    { title: "Redis 7 with its own password", name: "redis", password: "hunter2", get: () => opened.redis },
+    { title: "Valkey 9 by certificate alone", name: "valkey", password: undefined, get: () => opened.valkey },
   ];
-  const loginArgs = ({ port, password }: Login, user = "reader") => [
-    ...["-p", String(port), "--no-auth-warning"],
-    ...(password === undefined ? [] : ["--user", user, "--pass", password]),
-  ];
-  const account = ({ password }: Login, user = "reader") => (password === undefined ? {} : { username: user, password });
-  const ioredis = (login: Login) => new Redis({ host: "127.0.0.1", port: login.port, ...account(login) });
-  const cli = async (program: string, login: Login, ...args: readonly string[]): Promise<string> =>
-    (await output(program, [...loginArgs(login), ...args])).trim();
-
-  const clients: Readonly<Record<string, (login: Login) => Promise<string>>> = {
-    "redis-cli 7": (login) => cli("redis-cli", login, "ACL", "WHOAMI"),
-    "redis-cli 7 with RESP3": (login) => cli("redis-cli", login, "-3", "ACL", "WHOAMI"),
-    "redis-cli 8 with RESP3": async (login) => await cli((await sidPrograms()).path("redis-cli"), login, "-3", "ACL", "WHOAMI"),
-    "valkey-cli 9": async (login) => await cli((await sidPrograms()).path("valkey-cli"), login, "ACL", "WHOAMI"),
-    ioredis: async (login) => {
-      const client = ioredis(login);
-      try {
-        return String(await client.call("ACL", "WHOAMI"));
-      } finally {
-        client.disconnect();
-      }
-    },
-    "node-redis with RESP3": async (login) => {
-      const client = createClient({ socket: { host: "127.0.0.1", port: login.port }, RESP: 3, ...account(login) });
-      await client.connect();
-      try {
-        return await client.sendCommand<string>(["ACL", "WHOAMI"]);
-      } finally {
-        client.destroy();
-      }
-    },
-  };
 
   describe.each(servers)("$title", ({ name, password, get }) => {
     const need = (skip: (note: string) => never): void => {
@@ -109,7 +42,7 @@ describe("clients of Redis and Valkey", () => {
     };
     const open = (user = "reader") => databaseTunnel(alice, name, [`--db-user=${user}`]);
 
-    test.for(Object.entries(clients))("%s is the account", async ([, client], { skip }) => {
+    test.for(Object.entries(redisClients))("%s is the account", async ([, client], { skip }) => {
       need(skip);
       await using local = await open();
       const who = await ifPossible(() => client({ port: local.port, password }));
@@ -117,10 +50,11 @@ describe("clients of Redis and Valkey", () => {
       expect(who).toBe("reader");
     });
 
-    test.skipIf(!hasPython)("python3-redis: a value, a pipeline, a transaction and a message", async ({ skip }) => {
+    test("python3-redis: a value, a pipeline, a transaction and a message", async ({ skip }) => {
       need(skip);
       await using local = await open();
-      const printed = await output(python, [script, String(local.port), ...(password === undefined ? [] : ["reader", password])]);
+      const printed = await ifPossible(() => pythonRedis({ port: local.port, password }));
+      if (printed instanceof NotHere) return skip(printed.message);
       expect(printed).toBe("seven True [1, 2] hello\n");
     });
 
@@ -151,8 +85,7 @@ describe("clients of Redis and Valkey", () => {
     test("messages arrive as pushes of RESP3, beside other commands; a client's cache hears of changes", async ({ skip }) => {
       need(skip);
       await using local = await open();
-      const client = createClient({ socket: { host: "127.0.0.1", port: local.port }, RESP: 3, ...account({ port: local.port, password }) });
-      await client.connect();
+      const client = await nodeRedis({ port: local.port, password });
       const heard = Promise.withResolvers<string>();
       await client.subscribe("news", (message) => heard.resolve(message));
       expect(await client.publish("news", "hello")).toBe(1);
@@ -165,7 +98,7 @@ describe("clients of Redis and Valkey", () => {
       socket.write(`${hello}\r\nCLIENT TRACKING ON\r\nGET watched\r\n`);
       // The answer to GET: the key is watched from now on.
       await expect.poll(() => said).toMatch(/\+OK\r\n_\r\n$/);
-      await cli("redis-cli", { port: local.port, password }, "SET", "watched", "1");
+      await redisCli("redis-cli", { port: local.port, password }, "SET", "watched", "1");
       await expect.poll(() => said).toMatch(/>2\r\n\$10\r\ninvalidate\r\n\*1\r\n\$7\r\nwatched\r\n/);
       socket.destroy();
     });
@@ -177,7 +110,7 @@ describe("clients of Redis and Valkey", () => {
       let said = "";
       monitor.stdout?.on("data", (chunk: Buffer) => (said += chunk.toString()));
       await expect.poll(() => said).toMatch(/^OK/);
-      await cli("redis-cli", { port: local.port, password }, "SET", "monitored", "1");
+      await redisCli("redis-cli", { port: local.port, password }, "SET", "monitored", "1");
       await expect.poll(() => said).toMatch(/"SET" "monitored"/);
       monitor.kill("SIGTERM");
       await once(monitor, "close");
@@ -217,21 +150,21 @@ describe("clients of Redis and Valkey", () => {
   });
 
   test("a value of half a gigabyte streams through, and the agent's memory stays", { timeout: 600_000 }, async ({ skip }) => {
-    if (ofRedis instanceof NotHere) return skip(ofRedis.message);
+    if (opened.redis instanceof NotHere) return skip(opened.redis.message);
     await using local = await databaseTunnel(alice, "redis", ["--db-user=reader"]);
     const login = { port: local.port, password: "hunter2" };
     const file = world.folder("large");
     await writeFile(file, Buffer.alloc(large, randomBytes(1024)));
-    const memory = await watchMemory(agent.service.pid);
+    const memory = await watchMemory(opened.agent.service.pid);
     const send = 'redis-cli "$@" -x SET large <"$0"';
     expect(await output("sh", ["-c", send, file, ...loginArgs(login)], { limitMs: 500_000 })).toBe("OK\n");
-    expect(await cli("redis-cli", login, "STRLEN", "large")).toBe(String(large));
+    expect(await redisCli("redis-cli", login, "STRLEN", "large")).toBe(String(large));
     expect(await memory.growth()).toBeLessThan(streamGrowth);
-    await cli("redis-cli", login, "DEL", "large");
+    await redisCli("redis-cli", login, "DEL", "large");
   });
 
   test("a client that has not logged in cannot send giant commands", async ({ skip }) => {
-    if (ofRedis instanceof NotHere) return skip(ofRedis.message);
+    if (opened.redis instanceof NotHere) return skip(opened.redis.message);
     await using local = await databaseTunnel(alice, "redis", ["--db-user=reader"]);
     for (const bytes of ["*1000000\r\n", "*2\r\n$4\r\nAUTH\r\n$400000000\r\n"]) {
       const socket = connect(local.port, "127.0.0.1");
@@ -246,14 +179,14 @@ describe("clients of Redis and Valkey", () => {
   });
 
   test("a cluster of Valkey: each member is a database, and a key of another one is answered by where it is", async ({ skip }) => {
-    if (ofCluster instanceof NotHere) return skip(ofCluster.message);
-    const [first, , last] = ofCluster.members;
+    if (opened.cluster instanceof NotHere) return skip(opened.cluster.message);
+    const [first, , last] = opened.cluster.members;
     await using low = await databaseTunnel(alice, "member-0", ["--db-user=reader"]);
     await using high = await databaseTunnel(alice, "member-2", ["--db-user=reader"]);
-    const login = (port: number): Login => ({ port, password: undefined });
+    const login = (port: number): RedisLogin => ({ port, password: undefined });
     // The slots of these keys are 3300 and 15495.
-    expect(await cli("redis-cli", login(low.port), "SET", "b", "1")).toBe("OK");
-    expect(await cli("redis-cli", login(high.port), "SET", "a", "1")).toBe("OK");
+    expect(await redisCli("redis-cli", login(low.port), "SET", "b", "1")).toBe("OK");
+    expect(await redisCli("redis-cli", login(high.port), "SET", "a", "1")).toBe("OK");
     const elsewhere = await run("redis-cli", [...loginArgs(login(low.port)), "-c", "GET", "a"]);
     expect(elsewhere.stdout).toMatch(/^ERR .*member/);
     expect(elsewhere.stdout).toContain(`127.0.0.1:${last?.port}`);
@@ -265,17 +198,17 @@ describe("clients of Redis and Valkey", () => {
   describe("a cluster of Valkey as one database", () => {
     // The slots of these keys are 15495, 3300 and 7365, one of each member.
     const keys = ["a", "b", "c"] as const;
-    const real = (): readonly string[] => (ofCluster instanceof NotHere ? [] : ofCluster.members.map(({ port }) => String(port)));
+    const real = (): readonly string[] => (opened.cluster instanceof NotHere ? [] : opened.cluster.members.map(({ port }) => String(port)));
 
     test("redis-cli -c, ioredis and node-redis reach every member by local ports, and follow a slot to another member", async ({ skip }) => {
-      if (ofCluster instanceof NotHere) return skip(ofCluster.message);
+      if (opened.cluster instanceof NotHere) return skip(opened.cluster.message);
       await using local = await databaseTunnel(alice, "cluster", ["--db-user=reader"]);
       expect(local.said()).toMatch(/redis-cli -c/);
       const login = { port: local.port, password: undefined };
-      for (const key of keys) expect(await cli("redis-cli", login, "-c", "SET", key, `of ${key}`)).toMatch(/OK$/);
+      for (const key of keys) expect(await redisCli("redis-cli", login, "-c", "SET", key, `of ${key}`)).toMatch(/OK$/);
       for (const version of ["-2", "-3"]) {
         for (const map of ["SLOTS", "SHARDS", "NODES"]) {
-          const shown = await cli("redis-cli", login, version, "CLUSTER", map);
+          const shown = await redisCli("redis-cli", login, version, "CLUSTER", map);
           for (const port of real()) expect(shown).not.toMatch(new RegExp(`\\b${port}\\b`));
           expect(shown).toMatch(/127\.0\.0\.1/);
         }
@@ -286,8 +219,8 @@ describe("clients of Redis and Valkey", () => {
       byNodeRedis.on("error", () => {});
       await byNodeRedis.connect();
       expect(await Promise.all(keys.map((key) => byNodeRedis.get(key)))).toEqual(["of a", "of b", "of c"]);
-      await ofCluster.moveSlot({ slot: 7365, key: "c", from: 1, to: 2 });
-      expect(await cli("redis-cli", login, "-c", "GET", "c")).toMatch(/of c$/);
+      await opened.cluster.moveSlot({ slot: 7365, key: "c", from: 1, to: 2 });
+      expect(await redisCli("redis-cli", login, "-c", "GET", "c")).toMatch(/of c$/);
       expect([await byIoredis.get("c"), await byNodeRedis.get("c")]).toEqual(["of c", "of c"]);
       byIoredis.disconnect();
       byNodeRedis.destroy();
@@ -297,7 +230,7 @@ describe("clients of Redis and Valkey", () => {
     });
 
     test("tsh db connect runs redis-cli in cluster mode", async ({ skip }) => {
-      if (ofCluster instanceof NotHere) return skip(ofCluster.message);
+      if (opened.cluster instanceof NotHere) return skip(opened.cluster.message);
       const found = await alice.tsh(["db", "connect", "--db-user=reader", "cluster", "SET", "a", "connected"]);
       expect(found.stdout).toMatch(/OK/);
     });
