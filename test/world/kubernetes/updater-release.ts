@@ -1,19 +1,13 @@
-import type { ChildProcess } from "node:child_process";
-import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { build } from "esbuild";
-import { inCluster } from "../../../core/kubernetes/in-cluster.ts";
-import { createLog } from "../../../core/log/log.ts";
-import { type JsonObject, jsonOf, listOf, objectOf, textOf } from "../../../updater/kube/json-value.ts";
-import { parseKubeSettings } from "../../../updater/kube/kube-settings.ts";
-import { type ControllerDeps, serveController } from "../../../updater/kube/serve-controller.ts";
+import { listOf, objectOf, textOf } from "../../../updater/kube/json-value.ts";
 import type { ImageKey, OciRegistry } from "../oci-registry.ts";
-import { output, start } from "../program.ts";
+import { output } from "../program.ts";
 import { until } from "../until.ts";
 import { mergePatch } from "./kube-api.ts";
 import type { KubeWorld } from "./kube-world.ts";
 import { helm } from "./kubectl.ts";
+import { ReleaseUpdater } from "./release-updater.ts";
 import { type SeenWorkload, seeWorkload, workloadReaches } from "./seen-workload.ts";
 import type { VersionSite } from "./version-site.ts";
 
@@ -35,13 +29,10 @@ export interface ReleaseShape {
   readonly policy?: Policy;
 }
 
-/** A controller that runs in this process. */
-export interface RunningUpdater extends AsyncDisposable {
-  /** Its log so far: one object a line. */
-  readonly lines: readonly JsonObject[];
-  /** `host:port` of its probes and of its metrics. */
-  readonly health: string;
-  readonly metrics: string;
+/** Something that looks at the workload all the time. */
+export interface Watch<T> extends AsyncDisposable {
+  /** Ends it, with what it has found. */
+  end(): Promise<T>;
 }
 
 const windowOf = (start: number, stop: number): string => {
@@ -61,14 +52,15 @@ function shaped(objects: string, policy: Policy): string {
 /** A release of the chart in a namespace of its own, on the node without containers: agents are pods that are ready, or as their image says. */
 export class UpdaterRelease {
   readonly namespace: string;
+  readonly updater: ReleaseUpdater;
   readonly #parts: ReleaseParts;
-  readonly #kind: "statefulset" | "deployment";
   readonly #place: string;
+  #triggers = 0;
 
   private constructor(parts: ReleaseParts, namespace: string, kind: "statefulset" | "deployment") {
     this.#parts = parts;
     this.namespace = namespace;
-    this.#kind = kind;
+    this.updater = new ReleaseUpdater(parts, { namespace, kind });
     this.#place = `/apis/apps/v1/namespaces/${namespace}/${kind}s/agent`;
   }
 
@@ -76,7 +68,7 @@ export class UpdaterRelease {
   static async install(parts: ReleaseParts, { replicas = 3, policy = "Parallel" }: ReleaseShape = {}): Promise<UpdaterRelease> {
     const release = new UpdaterRelease(parts, await parts.world.namespace("fake"), policy === "Deployment" ? "deployment" : "statefulset");
     await release.#apply(replicas, policy);
-    await until("the release is ready", async () => (await release.see()).isSettled);
+    await release.becomes("the release is ready", ({ isSettled }) => isSettled);
     return release;
   }
 
@@ -118,13 +110,55 @@ export class UpdaterRelease {
     return await seeWorkload(this.#parts.world.api, this.#place);
   }
 
+  /** Waits until the workload is as wanted. */
+  async becomes(what: string, fits: (seen: SeenWorkload) => boolean): Promise<SeenWorkload> {
+    return await until(what, async () => {
+      const seen = await this.see();
+      return fits(seen) ? seen : undefined;
+    });
+  }
+
   /** Waits until the updater's last result is this one. */
   async reaches(reason: string, limitMs?: number): Promise<SeenWorkload> {
     return await workloadReaches(this.#parts.world.api, this.#place, reason, limitMs);
   }
 
+  /** The lowest number of ready pods from now on. */
+  watchReady(): Watch<number> {
+    return this.#watch(Number.POSITIVE_INFINITY, (lowest, { ready }) => Math.min(lowest, ready));
+  }
+
+  /** Another tool, which sets the image `to` whenever there is one that fits `from`: how often it did. */
+  setBack({ from, to }: { readonly from: RegExp; readonly to: string }): Watch<number> {
+    return this.#watch(0, async (count, { image }) => {
+      if (!from.test(image)) return count;
+      await this.setImage(to);
+      return count + 1;
+    });
+  }
+
+  #watch<T>(first: T, next: (before: T, seen: SeenWorkload) => T | Promise<T>): Watch<T> {
+    const stop = new AbortController();
+    const watching = (async () => {
+      let found = first;
+      while (!stop.signal.aborted) found = await next(found, await this.see());
+      return found;
+    })();
+    const end = async (): Promise<T> => {
+      stop.abort();
+      return await watching;
+    };
+    return { end, [Symbol.asyncDispose]: async () => void (await end()) };
+  }
+
   async annotate(annotations: Readonly<Record<string, string | null>>): Promise<void> {
     await this.#parts.world.api.must("PATCH", this.#place, { metadata: { annotations } }, mergePatch);
+  }
+
+  /** Wakes the updater, as a person does who cannot wait. */
+  async trigger(): Promise<void> {
+    this.#triggers += 1;
+    await this.annotate({ "debug.platform.dev/trigger-event": `${this.#triggers}` });
   }
 
   /** As an admin or another tool does it. */
@@ -165,84 +199,5 @@ export class UpdaterRelease {
       .filter((event) => objectOf(event.source).component === "platform-updater")
       .map((event) => `${textOf(event.reason)}: ${textOf(event.message)}`)
       .toSorted();
-  }
-
-  /** A folder with what Kubernetes puts into the updater's pod. */
-  async account(): Promise<string> {
-    const { world, folder } = this.#parts;
-    const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3600 } };
-    const { status } = await world.api.must("POST", `/api/v1/namespaces/${this.namespace}/serviceaccounts/agent-updater/token`, request);
-    const place = join(folder, this.namespace);
-    await mkdir(place, { recursive: true });
-    await Promise.all([
-      writeFile(join(place, "token"), status?.token ?? ""),
-      writeFile(join(place, "ca.crt"), world.ca),
-      writeFile(join(place, "namespace"), this.namespace),
-      writeFile(join(place, "key.pem"), this.#parts.key.pem),
-    ]);
-    return place;
-  }
-
-  /** The command line as the chart writes it. */
-  flags(account: string): readonly string[] {
-    const { site, registry } = this.#parts;
-    const place = [
-      "--agent-name=agent",
-      `--agent-namespace=${this.namespace}`,
-      `--agent-kind=${this.#kind}`,
-      `--proxy-address=${site.address}`,
-      `--ca=${site.ca}`,
-    ];
-    return [
-      ...place,
-      `--public-key=${join(account, "key.pem")}`,
-      `--registry-plain=${registry.host}`,
-      "--metrics-addr=127.0.0.1:0",
-      "--healthz-addr=127.0.0.1:0",
-    ];
-  }
-
-  /** Environment of the pod. */
-  get env(): Readonly<Record<string, string>> {
-    const { hostname, port } = new URL(this.#parts.world.apiServerUrl);
-    return { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
-  }
-
-  /** The controller as a process of its own; its standard error is its log. */
-  async spawn(account: string): Promise<ChildProcess> {
-    const program = join(account, "call-updater.cjs");
-    // One file of JavaScript starts in a fraction of the time that the sources take.
-    const entry = join(import.meta.dirname, "call-updater.ts");
-    if (!existsSync(program))
-      await build({ entryPoints: [entry], outfile: program, bundle: true, platform: "node", format: "cjs", logLevel: "error" });
-    return start(process.execPath, [program, account, ...this.flags(account)], { env: this.env });
-  }
-
-  async start(more: readonly string[] = [], { clock }: Pick<ControllerDeps, "clock"> = {}): Promise<RunningUpdater> {
-    const account = await this.account();
-    const lines: JsonObject[] = [];
-    const stop = new AbortController();
-    const log = createLog({ level: "debug", format: "json", write: (line) => lines.push(objectOf(jsonOf(line))) });
-    const pod = await inCluster(this.env, { folder: account });
-    const running = serveController(parseKubeSettings([...this.flags(account), ...more]), {
-      pod,
-      env: {},
-      log,
-      signal: stop.signal,
-      ...(clock && { clock }),
-    });
-    const begun = await Promise.race([
-      running.then(() => undefined),
-      until("the controller runs", () => lines.find(({ event }) => event === "the Kubernetes updater runs")),
-    ]);
-    return {
-      lines,
-      health: textOf(begun?.healthz),
-      metrics: textOf(begun?.metrics),
-      [Symbol.asyncDispose]: async () => {
-        stop.abort();
-        await running;
-      },
-    };
   }
 }
