@@ -1,8 +1,7 @@
-import { EventEmitter } from "node:events";
 import { duplexPair } from "node:stream";
+import { Client } from "ssh2";
 import { expect, test } from "vitest";
 import { silentLog } from "../core/log/log.ts";
-import type { SshConnection } from "../core/ssh/ssh-client.ts";
 import { readMessages } from "../core/transport/read-frame.ts";
 import { type AgentMessage, decodeAgentMessage, encodeTunnelMessage, maxTunnelMessage } from "../core/transport/tunnel-message.ts";
 import { firstHeartbeat, type HeartbeatAct, type HeartbeatState, heartbeat, lookMs, Tunnel } from "./tunnel.ts";
@@ -22,7 +21,7 @@ function silentTunnel(welcome: { readonly takesResources?: boolean } = {}) {
   const warnings: [string, unknown][] = [];
   const log = { ...silentLog, warn: (text: string, facts?: unknown) => void warnings.push([text, facts]) };
   const opened = {
-    connection: Object.assign(new EventEmitter(), { end: () => {} }) as unknown as SshConnection,
+    connection: new Client(),
     transport: Object.assign(transport, { bytesRead: 0 }),
     control,
     welcome: { type: "welcome" as const, proxyId: "p", accessRevision: "1", ...welcome },
@@ -61,7 +60,7 @@ test("a new tunnel asks at once for the proxy's revisions: the maintenance windo
     onError: () => {},
   });
   const revision = Promise.withResolvers<string>();
-  const connection = Object.assign(new EventEmitter(), { end: () => {} }) as unknown as SshConnection;
+  const connection = new Client();
   const opened = {
     connection,
     transport: Object.assign(transport, { bytesRead: 0 }),

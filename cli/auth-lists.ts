@@ -39,7 +39,7 @@ function byName(a: Node, b: Node): number {
  * are printed, not refused.
  */
 export function readResource<T extends Resource>(json: string): T {
-  return readDocument(resourceDocument, json) as unknown as T;
+  return readDocument(resourceDocument, json) as T;
 }
 
 /** The running sessions that the caller may see, newest first. */

@@ -82,7 +82,7 @@ describe("an application stream", () => {
     };
     const served = serveApp(far, request, deps, life);
     served.catch(() => {});
-    return { near, served, events };
+    return { near, served, events, deps };
   }
 
   const reply = async (stream: Duplex) =>
@@ -178,12 +178,11 @@ describe("an application stream", () => {
   });
 
   test("an application that is not offered is not found, before any byte of the client's", async () => {
-    const { near, served } = await serve();
+    const { near, served, deps } = await serve();
     near.destroy();
     await served;
     const [, far] = await socketPair();
     const missing = { ...request, target: "nothing" };
-    const { deps } = { deps: { findApp: () => undefined, node: { name: "apps-1" } } as unknown as AppDeps };
     await expect(serveApp(far, missing, deps, { signal: new AbortController().signal, established: () => {} })).rejects.toMatchObject({
       code: "not_found",
     });

@@ -4,8 +4,8 @@ import { TLSSocket } from "node:tls";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { silentLog } from "../../core/log/log.ts";
+import { authClientOf } from "../../test/inside/auth-client-of.ts";
 import { databaseAuthority } from "../../test/inside/database-authority.ts";
-import type { ServiceDeps } from "../service/service.ts";
 import { type Database, databaseOf } from "./database.ts";
 import { checkHealth } from "./offered-health.ts";
 
@@ -40,7 +40,7 @@ async function world() {
     const authorities = [{ kind: "db", pem: [authority.pem], ssh: [] }];
     return { authorities, hostCaPem: [], userCaPem: [], hostCaSsh: [], userCaSsh: [] };
   };
-  const auth = (async () => ({ getCluster })) as unknown as ServiceDeps["auth"];
+  const auth = async () => authClientOf({ getCluster });
   return { port, auth, asked: () => asked };
 }
 

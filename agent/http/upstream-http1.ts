@@ -51,7 +51,8 @@ export class UpstreamHttp1 {
     this.#agent.createConnection = (_options, connected) => {
       this.#connect(open).then(
         (socket) => connected?.(null, socket),
-        (thrown: unknown) => connected?.(thrown as Error, undefined as unknown as Duplex),
+        // With an error, Node looks at no socket.
+        (thrown: unknown) => (connected as ((error: unknown) => void) | undefined)?.(thrown),
       );
       return undefined;
     };

@@ -9,26 +9,13 @@ import { followProfile } from "./follow-profile.ts";
 import type { Profile } from "./profile.ts";
 import { removeProfile, saveProfile, useProfile } from "./profile-folder.ts";
 import { dropCertificates, storeCertificate } from "./store-certificate.ts";
+import { profileOf } from "./testing/profile-of.ts";
 
-const pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 const proxy = { host: "p.example.com", port: 3080 };
 
 function login(certificate: string, { user = "alice", host = proxy.host } = {}): Profile {
-  return {
-    facts: {
-      proxy: { ...proxy, host },
-      others: [{ host: "other.example.com", port: 443 }],
-      user,
-      cluster: "test",
-      roles: ["access"],
-      traits: {},
-      principals: {},
-      validUntil: new Date("2030-01-01T00:00:00Z"),
-      hostCaSsh: ["ssh-ed25519 AAAA host-ca"],
-    },
-    secrets: { sshPrivateKey: "KEY", sshCertificate: "CERT", tlsPrivateKey: "TLSKEY", tlsCertificate: certificate },
-    hostCaPem: [pem],
-  };
+  const profile = profileOf({ proxy: { ...proxy, host }, others: [{ host: "other.example.com", port: 443 }], user });
+  return { ...profile, secrets: { ...profile.secrets, tlsCertificate: certificate } };
 }
 
 let home = "";

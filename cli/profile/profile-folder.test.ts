@@ -5,24 +5,11 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { loadFacts, loadProfile } from "./choose-profile.ts";
 import { type Profile, requireValid } from "./profile.ts";
 import { knownAuthorities, listProfiles, profileName, removeProfile, saveProfile } from "./profile-folder.ts";
-
-const pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+import { pem, profileOf } from "./testing/profile-of.ts";
 
 function profileAt(host: string, user = "alice"): Profile {
-  return {
-    facts: {
-      proxy: { host, port: 3080 },
-      user,
-      cluster: "test.cluster",
-      roles: ["access"],
-      traits: { logins: ["root"] },
-      principals: { ssh: { login: ["root"] } },
-      validUntil: new Date("2030-01-01T00:00:00Z"),
-      hostCaSsh: ["ssh-ed25519 AAAA host-ca"],
-    },
-    secrets: { sshPrivateKey: "KEY", sshCertificate: "CERT", tlsPrivateKey: "TLSKEY", tlsCertificate: "TLSCERT" },
-    hostCaPem: [pem],
-  };
+  const [traits, principals] = [{ logins: ["root"] }, { ssh: { login: ["root"] } }];
+  return profileOf({ proxy: { host, port: 3080 }, user, cluster: "test.cluster", traits, principals });
 }
 
 let home = "";

@@ -45,7 +45,7 @@ describe("tctl auth sign for a database's server", () => {
   test.for(["db", "postgres", "mysql", "redis"] as const)(
     "%s: a key, a certificate and the authority of clients, for their owner alone",
     async (format) => {
-      const { text } = (await signDatabase(call(["db.internal", "10.0.0.7"]), { format, ttlSeconds: 3_600 })) as unknown as { text: string };
+      const { text } = await signDatabase(call(["db.internal", "10.0.0.7"]), { format, ttlSeconds: 3_600 });
       expect((await readdir(folder)).toSorted()).toEqual(["server.cas", "server.crt", "server.key"]);
       for (const name of await readdir(folder)) expect((await stat(join(folder, name))).mode & 0o777, name).toBe(0o600);
       const made = new X509Certificate(await file(".crt"));

@@ -70,7 +70,7 @@ async function openOnce(client: Client, ask: SessionAsk, io: CliIo): Promise<Ope
 function terminalOf({ env, stdin, stdout }: CliIo): PseudoTtyOptions {
   const modes = terminalModes(stdin);
   // ssh2 accepts the encoded modes too, although its types do not list them.
-  const more = modes === undefined ? {} : { modes: modes as unknown as NonNullable<PseudoTtyOptions["modes"]> };
+  const more = modes === undefined ? {} : { modes: modes as NonNullable<PseudoTtyOptions["modes"]> };
   return { term: env.TERM ?? "xterm", rows: stdout.rows ?? 24, cols: stdout.columns ?? 80, width: 0, height: 0, ...more };
 }
 

@@ -146,7 +146,7 @@ test("a shell on a terminal is raw while it runs; its size, its changes and ~. p
       accept?.();
     });
     session.on("pty", (accept, _reject, info) => {
-      sizes.push(`${(info as unknown as { term: string }).term} ${info.cols}x${info.rows}`);
+      sizes.push(`${"term" in info ? info.term : ""} ${info.cols}x${info.rows}`);
       accept();
     });
     session.on("window-change", (_accept, _reject, info) => {

@@ -50,6 +50,6 @@ const plainEvents = Object.fromEntries(
 ) as Readonly<Record<PlainEventName, PlainEvent>>;
 const ownEvents = Object.fromEntries(
   resourceKinds.flatMap((kind) => ("events" in resourceSpecs[kind] ? [[kind, resourceSpecs[kind].events]] : [])),
-) as unknown as { readonly [Kind in Exclude<ResourceKind, PlainKind>]: Specs[Kind]["events"] };
+) as { readonly [Kind in Exclude<ResourceKind, PlainKind>]: Specs[Kind]["events"] };
 /** Audit events of changes of resources, by kind. */
 export const resourceEvents = { ...ownEvents, plainEvents };

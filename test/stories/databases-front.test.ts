@@ -146,7 +146,8 @@ describe("databases for stock clients, without tsh between them and the proxy", 
       const port = portOf(config);
       const client = new Client({ host: "127.0.0.1", port, user: "reader", database: "postgres", ssl: await secure(config) });
       await client.connect();
-      const { processID, secretKey } = client as unknown as { readonly processID: number; readonly secretKey: number };
+      // Its types leave them out.
+      const [processID = 0, secretKey = 0] = ["processID", "secretKey"].map((field) => Number(Reflect.get(client, field)));
       const ask = async (at: number, pid: number, secret: number): Promise<void> => {
         const socket = connect(at, "127.0.0.1");
         socket.write(cancelRequest(pid, secret));

@@ -76,7 +76,7 @@ describe.skipIf(!hasPostgres || !hasMariadb || !hasRedis)("the rules of database
     client.type(verbose);
     await using shop = await databaseTunnel(ida, "shop");
     const mysql = await createConnection({ host: "127.0.0.1", port: shop.port, user: "reader", database: "shop" });
-    const told = once(mysql as unknown as NodeJS.EventEmitter, "error");
+    const told = once(mysql as NodeJS.EventEmitter, "error");
     await using cache = await databaseTunnel(ida, "cache", ["--db-user=reader"]);
     const heard = rawRedis(cache.port, "PING");
     await audited(
@@ -116,7 +116,7 @@ describe.skipIf(!hasPostgres || !hasMariadb || !hasRedis)("the rules of database
     const ended = once(copy, "close");
     await until("rows come", () => copied.length > 100_000);
     const mysql = await createConnection({ host: "127.0.0.1", port: shop.port, user: "reader", database: "shop" });
-    const told = once(mysql as unknown as NodeJS.EventEmitter, "error");
+    const told = once(mysql as NodeJS.EventEmitter, "error");
     const heard = rawRedis(cache.port, "BLPOP nothing 0");
     const uri = `mongodb://127.0.0.1:${docs.port}/?directConnection=true`;
     const client = await MongoClient.connect(uri, { serverSelectionTimeoutMS: 10_000 });

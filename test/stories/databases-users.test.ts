@@ -30,8 +30,10 @@ describe.skipIf(!hasPostgres).each([
 ])("accounts that agents make at $title", ({ native }) => {
   let world: DatabaseWorld;
   let server: PostgresServer | NotHere;
-  let [first, second] = [] as unknown as readonly [Agent, Agent];
-  let [alice, bob] = [] as unknown as readonly [User, User];
+  let first: Agent;
+  let second: Agent;
+  let alice: User;
+  let bob: User;
 
   beforeAll(async () => {
     const programs = await native();

@@ -40,7 +40,7 @@ describe.skipIf(!hasProgram("chromium"))("recordings in Chromium", () => {
   /** Moves the slider to a moment. */
   const jump = async (seconds: number): Promise<void> => {
     await page.getByRole("slider", { name: "Position" }).evaluate((element, value) => {
-      const slider = element as unknown as { value: string; dispatchEvent(event: Event): void };
+      const slider = element as { value: string; dispatchEvent(event: Event): void };
       slider.value = String(value);
       slider.dispatchEvent(new Event("input", { bubbles: true }));
     }, seconds);

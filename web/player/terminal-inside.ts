@@ -39,8 +39,17 @@ export interface InsideState {
   putInto(terminal: Terminal): void;
 }
 
+/** Throws for a terminal of another version, which lacks a part of these. */
 function insideOf(terminal: Terminal): Inside {
-  return (terminal as unknown as { readonly _core: Inside })._core;
+  const core = "_core" in terminal ? terminal._core : undefined;
+  if (!isInside(core)) throw new Error("this version of xterm has other private fields");
+  return core;
+}
+
+const parts = ["buffers", "coreService", "_charsetService", "_inputHandler"] as const satisfies readonly (keyof Inside)[];
+
+function isInside(core: unknown): core is Inside {
+  return typeof core === "object" && core !== null && parts.every((part) => part in core);
 }
 
 export function takeInside(terminal: Terminal): InsideState {

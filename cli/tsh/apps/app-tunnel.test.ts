@@ -15,8 +15,8 @@ import { memoryIo } from "../../memory-io.ts";
 import { noOptions } from "../../no-options.ts";
 import { loadProfile } from "../../profile/choose-profile.ts";
 import { followProfile } from "../../profile/follow-profile.ts";
-import type { Profile } from "../../profile/profile.ts";
 import { saveProfile } from "../../profile/profile-folder.ts";
+import { profileOf } from "../../profile/testing/profile-of.ts";
 import { openAppTunnel } from "./app-tunnel.ts";
 
 test("a new login while the port is open counts for the next connection", async () => {
@@ -32,21 +32,9 @@ test("a new login while the port is open counts for the next connection", async 
   const home = await mkdtemp(join(tmpdir(), "platform-app-tunnel-"));
   const logIn = async (validUntil: Date): Promise<string> => {
     const { tlsCertificate, tlsPrivateKey } = await own.user("alice");
-    const profile: Profile = {
-      facts: {
-        proxy: { host: proxy.host, port: proxy.port },
-        user: "alice",
-        cluster: own.cluster,
-        roles: ["access"],
-        traits: {},
-        principals: {},
-        validUntil,
-        hostCaSsh: [own.hostCaSsh],
-      },
-      secrets: { sshPrivateKey: "KEY", sshCertificate: "CERT", tlsPrivateKey, tlsCertificate },
-      hostCaPem: [own.hostCaPem],
-    };
-    await saveProfile(home, profile, "line");
+    const profile = profileOf({ proxy: { host: proxy.host, port: proxy.port }, cluster: own.cluster, validUntil, hostCaSsh: [own.hostCaSsh] });
+    const secrets = { ...profile.secrets, tlsPrivateKey, tlsCertificate };
+    await saveProfile(home, { ...profile, secrets, hostCaPem: [own.hostCaPem] }, "line");
     return new X509Certificate(tlsCertificate).serialNumber;
   };
   const io = memoryIo({ TSH_HOME: home });

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { ProfileFacts } from "../../profile/profile.ts";
+import { profileOf } from "../../profile/testing/profile-of.ts";
 import { chooseNames } from "./choose-names.ts";
 
-const facts = (user: readonly string[], name: readonly string[]) => ({ principals: { db: { user, name } } }) as unknown as ProfileFacts;
+const facts = (user: readonly string[], name: readonly string[]) => profileOf({ principals: { db: { user, name } } }).facts;
 const none = { user: undefined, name: undefined, before: undefined };
 const postgres = { name: "orders", protocol: "postgres" };
 const mysql = { name: "shop", protocol: "mysql" };
@@ -37,5 +37,5 @@ test.for([
 });
 
 test("a profile of an older tsh has no names of databases", () => {
-  expect(chooseNames(postgres, { ...none, user: "a" }, { principals: {} } as unknown as ProfileFacts)).toEqual({ user: "a", name: "" });
+  expect(chooseNames(postgres, { ...none, user: "a" }, profileOf({ principals: {} }).facts)).toEqual({ user: "a", name: "" });
 });

@@ -6,7 +6,7 @@ import { until } from "../../../test/world/until.ts";
 import type { Call } from "../../command.ts";
 import { memoryIo } from "../../memory-io.ts";
 import { noOptions } from "../../no-options.ts";
-import type { Profile } from "../../profile/profile.ts";
+import { profileOf } from "../../profile/testing/profile-of.ts";
 import { openDatabaseTunnel, usableDatabase } from "./database-tunnel.ts";
 import { tunnelText } from "./db.ts";
 
@@ -29,7 +29,7 @@ test("the text of a cluster's tunnel mentions the ports of its members", () => {
 });
 
 test("with a certificate for one database the name stands, and nothing is asked of the auth service", async () => {
-  const profile = { facts: { route: { kind: "db", name: "orders" } } } as unknown as Profile;
+  const profile = profileOf({ route: { kind: "db", name: "orders" } });
   expect(await usableDatabase({ io: memoryIo() }, profile, "orders")).toEqual({ name: "orders", protocol: "" });
 });
 

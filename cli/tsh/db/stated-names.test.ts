@@ -2,9 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Options } from "../../command.ts";
 import { memoryIo } from "../../memory-io.ts";
+import { noOptions } from "../../no-options.ts";
 import type { Profile } from "../../profile/profile.ts";
+import { profileOf } from "../../profile/testing/profile-of.ts";
 import { saveDatabaseLogins } from "./database-logins.ts";
 import { namesForTunnel, statedNames } from "./stated-names.ts";
 
@@ -17,8 +18,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await rm(home, { recursive: true }));
 
-const profile = (users: readonly string[]): Profile =>
-  ({ facts: { cluster: "test", user: "alice", principals: { db: { user: users } } } }) as unknown as Profile;
+const profile = (users: readonly string[]): Profile => profileOf({ principals: { db: { user: users } } });
 
 test.for([
   ["flags first", { dbUser: "a", dbName: "b" }, "orders", ["x"], { user: "a", name: "b" }],
@@ -27,7 +27,8 @@ test.for([
   ["of several the client states one", {}, "shop", ["x", "y"], { user: "", name: "" }],
   ["an identity file has its own", { identity: "file" }, "orders", ["robot"], { user: "robot", name: "" }],
 ] as const)("%s", async ([, given, name, users, names]) => {
-  const options = { text: (key: string) => (given as Record<string, string>)[key] } as unknown as Options;
+  const texts: Readonly<Record<string, string>> = given;
+  const options = { ...noOptions, text: (key: string) => texts[key] };
   expect(await statedNames({ io: memoryIo({ TSH_HOME: home }), options }, profile(users), { name })).toEqual(names);
 });
 

@@ -5,6 +5,7 @@ import { encodeCastEvent, encodeCastHeader } from "../../../core/recording/cast.
 import { encodeMember } from "../../../core/recording/member.ts";
 import { encodeBegin, encodeEnd, encodeStatementsHeader } from "../../../core/recording/statements.ts";
 import type { CliIo } from "../../io.ts";
+import { memoryIo } from "../../memory-io.ts";
 import { type PlayAsk, playRecording } from "./players.ts";
 
 const cast = encodeCastHeader({ width: 80, height: 24, timestamp: 0 }) + encodeCastEvent({ time: 1, kind: "o", data: "\u001b[1mhi\u001b[0m\r\n" });
@@ -23,7 +24,7 @@ const shown =
 
 async function printed(more: Partial<PlayAsk>): Promise<string> {
   const stdout = new PassThrough();
-  const io = { stdout, stdin: new PassThrough() } as unknown as CliIo;
+  const io: CliIo = { ...memoryIo(), stdout };
   await playRecording({ file, name: "one", format: undefined, wanted: undefined, show: { speed: 1, from: 0 }, ...more }, io);
   return await text(stdout.end());
 }
@@ -52,7 +53,7 @@ test.for<[title: string, ask: Partial<PlayAsk>, expected: string]>([
 
 test("a recording of statements is played on a terminal with its own ends of lines", async () => {
   const stdout = Object.assign(new PassThrough(), { isTTY: true });
-  const io = { stdout, stdin: new PassThrough() } as unknown as CliIo;
+  const io: CliIo = { ...memoryIo(), stdout };
   await playRecording({ ...queries, name: "one", wanted: undefined, show: { speed: 16, from: 1 } }, io);
   expect(await text(stdout.end())).toBe(shown.replaceAll("\n", "\r\n"));
 });

@@ -1,14 +1,13 @@
 import { X509Certificate } from "node:crypto";
 import { expect, test } from "vitest";
 import { type InsideAuthorities, insideAuthorities } from "../../../test/inside/authorities.ts";
-import type { Authorities } from "../authority/open-authorities.ts";
 import { identifyPeer } from "./caller.ts";
 
 const own = await insideAuthorities("example.com");
 
 function identify(pem: string, { userCaPem, hostCaPem }: InsideAuthorities = own) {
   const trusting = (pem: string) => ({ trusted: [{ pem }] });
-  const authorities = { user: trusting(userCaPem), host: trusting(hostCaPem) } as unknown as Authorities;
+  const authorities = { user: trusting(userCaPem), host: trusting(hostCaPem) };
   return identifyPeer(new X509Certificate(pem), { authorities, clusterName: "example.com", now: new Date() });
 }
 

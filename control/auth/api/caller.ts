@@ -2,7 +2,7 @@ import type { X509Certificate } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity, Identity, UserIdentity } from "../../../core/identity/identity.ts";
 import { certifiedIdentity, isIssuedBy } from "../../../core/identity/x509-identity.ts";
-import type { Authorities, TrustedAuthority } from "../authority/open-authorities.ts";
+import type { Authority } from "../authority/open-authorities.ts";
 import type { StoredSession } from "../browser-sessions/stored-session.ts";
 import type { Actor } from "../document.ts";
 
@@ -27,11 +27,18 @@ export interface UserCaller {
   readonly proxyId?: string;
 }
 
+interface IssuingAuthority {
+  readonly trusted: readonly Pick<Authority, "pem">[];
+}
+
+/** Those that issue certificates of clients. */
+type PeerAuthorities = Readonly<Record<"user" | "host", IssuingAuthority>>;
+
 /**
  * The identity in a client certificate. TLS has proven that the peer holds its key; this checks that it was issued by our
  * authority for this kind of identity, for this cluster, and is valid now. Throws `unauthenticated`, or `denied` for one that is for a single resource.
  */
-export function identifyPeer(certificate: X509Certificate, facts: { authorities: Authorities; clusterName: string; now: Date }): Identity {
+export function identifyPeer(certificate: X509Certificate, facts: { authorities: PeerAuthorities; clusterName: string; now: Date }): Identity {
   const { authorities, clusterName: cluster, now } = facts;
   const issuers = { user: pems(authorities.user), host: pems(authorities.host) };
   const presented = { certificate: certificate.raw, cluster, now };
@@ -44,7 +51,7 @@ export function identifyPeer(certificate: X509Certificate, facts: { authorities:
 
 const loginHint = "log in again with: tsh login; a host joins again with a token";
 
-function pems({ trusted }: TrustedAuthority): readonly string[] {
+function pems({ trusted }: IssuingAuthority): readonly string[] {
   return trusted.map(({ pem }) => pem);
 }
 

@@ -42,11 +42,11 @@ export function resourceKind(kind: string): ResourceMethods {
 
 type KindWithBehaviour = Exclude<ResourceKind, PlainKind>;
 
-function checked<Kind extends KindWithBehaviour, T extends Document & z.infer<(typeof resourceSpecs)[Kind]["schema"]>>(
-  kind: Kind,
+function checked<T extends Document>(
+  { schema }: { readonly schema: z.ZodType<T> },
   put: (context: AuthContext, document: T, how: PutMode & { actor: Actor }) => Promise<T>,
 ): ResourceMethods["put"] {
-  return async (context, document, how) => await put(context, checkDocument(resourceSpecs[kind].schema as unknown as z.ZodType<T>, document), how);
+  return async (context, document, how) => await put(context, checkDocument(schema, document), how);
 }
 
 function only(remove: (context: AuthContext, name: string, actor: Actor) => Promise<void>): ResourceMethods["delete"] {
@@ -60,25 +60,25 @@ const withBehaviour: Readonly<Record<KindWithBehaviour, Omit<ResourceMethods, "h
   role: {
     list: ({ storage }) => listRoles(storage),
     get: ({ storage }, name) => getRole(storage, name),
-    put: checked("role", putRole),
+    put: checked(resourceSpecs.role, putRole),
     delete: only(deleteRole),
   },
-  user: { list: listUsers, get: getUser, put: checked("user", putUser), delete: removeUser },
-  token: { list: listTokens, get: getToken, put: checked("token", putToken), delete: only(deleteToken) },
-  node: { list: listAllNodes, get: getAnyNode, put: checked("node", putAnyNode), delete: only(deleteAnyNode) },
+  user: { list: listUsers, get: getUser, put: checked(resourceSpecs.user, putUser), delete: removeUser },
+  token: { list: listTokens, get: getToken, put: checked(resourceSpecs.token, putToken), delete: only(deleteToken) },
+  node: { list: listAllNodes, get: getAnyNode, put: checked(resourceSpecs.node, putAnyNode), delete: only(deleteAnyNode) },
   lock: {
     list: ({ storage }) => listLocks(storage),
     get: ({ storage }, name) => getLock(storage, name),
-    put: checked("lock", putLock),
+    put: checked(resourceSpecs.lock, putLock),
     delete: only(deleteLock),
   },
   cluster_maintenance_config: {
     list: listMaintenance,
     get: getMaintenance,
-    put: checked("cluster_maintenance_config", putMaintenance),
+    put: checked(resourceSpecs.cluster_maintenance_config, putMaintenance),
     delete: only(deleteMaintenance),
   },
-  upgrade_rollout: { list: listRollouts, get: getRollout, put: checked("upgrade_rollout", putRollout), delete: only(deleteRollout) },
+  upgrade_rollout: { list: listRollouts, get: getRollout, put: checked(resourceSpecs.upgrade_rollout, putRollout), delete: only(deleteRollout) },
 };
 
 const kinds: ReadonlyMap<string, ResourceMethods> = new Map([
@@ -90,7 +90,7 @@ type PlainSpec = ResourceSpec & { readonly plain: PlainResource<ResourceDocument
 
 /** Listing, storage and auditing of a kind without behaviour. */
 function plainKind(kind: PlainKind): ResourceMethods {
-  const { schema, plain } = resourceSpecs[kind] as unknown as PlainSpec;
+  const { schema, plain } = resourceSpecs[kind] as PlainSpec;
   const emit = (context: AuthContext, [event]: readonly [string, string], name: string, actor: Actor): void => {
     // The kind's own audit event, as its specification lists it.
     context.audit.emit({ event: event as PlainEventName, user: actor.name, name, "addr.remote": actor.address });

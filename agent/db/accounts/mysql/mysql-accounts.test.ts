@@ -9,7 +9,8 @@ const writers = { name: "alice", roles: ["writers"] };
 describe.for([["MySQL"], ["MariaDB"]])("accounts of %s", ([kind]) => {
   const isMariadb = kind === "MariaDB";
   let server: FakeMysql;
-  let [one, other] = [] as unknown as readonly [MysqlAccounts, MysqlAccounts];
+  let one: MysqlAccounts;
+  let other: MysqlAccounts;
   beforeEach(() => {
     server = new FakeMysql(isMariadb);
     for (const role of ["readers", "writers"]) server.addRole(role);

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { errorPacket } from "../../../../core/databases/mysql/error-packet.ts";
@@ -22,7 +23,7 @@ const read = async (socket: Socket, sequence: number): Promise<Buffer> =>
 /** A client that is logging in, and the server's end, which TLS is left out of. */
 async function greet(version = "9.7.4", answer: Buffer = okPacket(3, autocommit)) {
   const [near, far] = await socketPair();
-  const access = { user: "platform-admin", dial: async () => near, secure: async () => near } as unknown as ServerAccess;
+  const access: ServerAccess = { user: "platform-admin", dial: async () => near, secure: async () => near as TLSSocket };
   const client = MysqlClient.open(access, "", signal);
   client.catch(() => {});
   const facts = { connectionId: 1, salt: Buffer.alloc(20, 7), capabilities: { flags: 0xdfff_ffff, extended: 0 }, charset: 255, status: 2 };

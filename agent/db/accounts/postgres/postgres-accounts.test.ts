@@ -8,7 +8,8 @@ const writers = { name: "alice", roles: ["writers"] };
 
 describe("accounts of a PostgreSQL server", () => {
   let server: FakePostgres;
-  let [one, other] = [] as unknown as readonly [PostgresAccounts, PostgresAccounts];
+  let one: PostgresAccounts;
+  let other: PostgresAccounts;
   beforeEach(() => {
     server = new FakePostgres();
     for (const role of ["readers", "writers"]) server.add(role);

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { u32 } from "../../../../core/bytes/fields.ts";
@@ -22,7 +23,7 @@ const packet = (socket: Socket) => take(socket, (bytes) => (bytes.length < 4 ? u
 /** A client that is logging in, and the server's end behind the startup packet, which TLS is left out of. */
 async function open(greeting: Buffer = login) {
   const [near, far] = await socketPair();
-  const access = { user: "platform-admin", dial: async () => near, secure: async () => near } as unknown as ServerAccess;
+  const access: ServerAccess = { user: "platform-admin", dial: async () => near, secure: async () => near as TLSSocket };
   const client = PostgresClient.open(access, "postgres", signal);
   client.catch(() => {});
   await packet(far);

@@ -40,5 +40,5 @@ function clientWith(auth: AuthClient, headers: Record<string, string>): AuthClie
     };
     return [localName, call] as const;
   });
-  return Object.fromEntries(calls) as unknown as AuthClient;
+  return Object.fromEntries(calls) as AuthClient;
 }
