@@ -14,6 +14,7 @@ import { type BrowserName, type EitherBrowser, openEitherBrowser } from "../worl
 import { hasProgram } from "../world/has-program.ts";
 import { putRole } from "../world/put-role.ts";
 import { long } from "../world/rounds.ts";
+import { followSize } from "../world/terminal-page.ts";
 import { until } from "../world/until.ts";
 
 const proxyHost = "access.test";
@@ -176,9 +177,12 @@ ${app("wiki")}${app("shop")}${app("desk", ", public_addr: desk.other.test")}${ap
           await expect.poll(screen, pollMs).toContain("grüß 漢字");
           const red = "getComputedStyle([...document.querySelectorAll('.xterm-rows span')].find((span) => span.textContent === 'red')).color";
           expect(await page.evaluate(red)).toBe("rgb(204, 0, 0)");
+          await line(followSize.begin);
+          await expect.poll(screen, pollMs).toMatch(/^\d+ \d+$/m);
           await page.setViewport({ width: 2300, height: 1400 });
-          await line("clear; for turn in 1 2 3 4 5 6 7 8 9; do stty size; sleep 0.3; done");
           await expect.poll(screen, pollMs).toMatch(/^[67]\d 2\d\d$/m);
+          await chord("Control", "KeyC");
+          await line(followSize.end);
           expect(await page.evaluate("violations")).toEqual([]);
         });
 
@@ -187,12 +191,11 @@ ${app("wiki")}${app("shop")}${app("desk", ", public_addr: desk.other.test")}${ap
           const time = async () => /top - (\S+)/.exec(await screen())?.[1] ?? "";
           await expect.poll(time, pollMs).not.toBe("");
           expect(await screen()).toContain("PID");
-          // It drops what is typed before its first look at the keys.
-          await until("it has ended", async () => {
-            await page.keyboard.press("q");
-            return (await screen()).includes("top-has-ended");
-          });
-          await page.keyboard.press("Enter");
+          // It drops what is typed before its first look at the keys, which is before its second screen.
+          const first = await time();
+          await expect.poll(time, pollMs).not.toBe(first);
+          await page.keyboard.press("q");
+          await expect.poll(screen, pollMs).toContain("top-has-ended");
           await line("clear; echo wai''ting; cat");
           await expect.poll(screen, pollMs).toMatch(/^waiting/);
           await chord("Control", "KeyC");

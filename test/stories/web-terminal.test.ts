@@ -10,7 +10,7 @@ import { type SshHost, startSshHost } from "../inside/ssh-host.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { codeAt } from "../world/one-time-code.ts";
 import { rounds } from "../world/rounds.ts";
-import { type TerminalScreen, terminalScreen } from "../world/terminal-page.ts";
+import { followSize, type TerminalScreen, terminalScreen } from "../world/terminal-page.ts";
 import { faultsEverywhere, faultsOf, openUiPage, type UiPage } from "../world/ui-page.ts";
 
 const login = userInfo().username;
@@ -48,6 +48,13 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
   const shown = async (): Promise<string> => await screen.shown();
   const line = async (text: string): Promise<void> => await screen.line(text);
 
+  /** Rows and columns that `followSize` has printed. */
+  const sizes = async (): Promise<readonly string[]> => (await shown()).match(/^\d+ \d+$/gm) ?? [];
+  async function stopFollowing(): Promise<void> {
+    await page.keyboard.press("Control+C");
+    await line(followSize.end);
+  }
+
   /** A shell without a prompt of its own. */
   async function openShell(): Promise<void> {
     await page.goto(`${site}/web/terminal?node=${host.agent.id}&login=${login}`);
@@ -70,28 +77,26 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
   test("shows what programs print, in any script, and follows the size of the window", async () => {
     await line("echo grüß 漢字");
     await expect.poll(shown).toContain("grüß 漢字");
-    await line("stty size");
-    await expect.poll(shown).toMatch(/\d+ \d+/);
-    const [, before = ""] = /(\d+ \d+)/.exec(await shown()) ?? [];
+    await line(followSize.begin);
+    await expect.poll(shown).toMatch(/^\d+ \d+$/m);
+    const [before = ""] = await sizes();
     await page.setViewportSize({ width: 900, height: 600 });
-    await expect
-      .poll(async () => {
-        await line("clear; stty size");
-        return /(\d+ \d+)/.exec(await shown())?.[1] ?? before;
-      })
-      .not.toBe(before);
+    await expect.poll(async () => (await sizes()).at(-1)).not.toBe(before);
     await page.setViewportSize({ width: 1280, height: 800 });
+    await expect.poll(async () => (await sizes()).at(-1)).toBe(before);
+    await stopFollowing();
   });
 
   test.skipIf(!hasProgram("vim"))("runs a full-screen program at 200 columns and 60 lines", async () => {
+    await line(followSize.begin);
     await page.setViewportSize({ width: 2100, height: 1500 });
     await expect
       .poll(async () => {
-        await line("clear; stty size");
-        const [, rows, cols] = /(\d+) (\d+)/.exec(await shown()) ?? [];
+        const [rows, cols] = ((await sizes()).at(-1) ?? "").split(" ");
         return Number(rows) >= 60 && Number(cols) >= 200;
       })
       .toBe(true);
+    await stopFollowing();
     await line("LC_ALL=C.UTF-8 vim -u NONE -i NONE written.txt");
     await expect.poll(shown).toContain("written.txt");
     await page.keyboard.type("i漢字 in vim");

@@ -49,6 +49,12 @@ export function terminalScreen(page: Page, context: BrowserContext): TerminalScr
   };
 }
 
+/** Lines for a shell: from `begin` on it prints the terminal's rows and columns, at once and after each change, until Ctrl-C and `end`. */
+export const followSize = {
+  begin: "clear; trap 'stty size' WINCH; sleep infinity & stty size; while kill -0 $!; do wait $!; done",
+  end: "kill $!; wait; trap - WINCH; clear",
+};
+
 /** Pastes, as that is one event, and measures in the page itself. */
 function echoScript(mark: string): string {
   return `new Promise((resolve) => {
