@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { Agent } from "undici";
-import { acceptWebSocket, echoFrames } from "../agent/app/http/web-socket.ts";
+import { echoUpgrade } from "../agent/app/testing/web-upstream.ts";
 import { openAppBrowser } from "../test/world/app-browser.ts";
 import { ask, type Visitor } from "../test/world/app-client.ts";
 import type { Cluster } from "../test/world/cluster.ts";
@@ -97,12 +97,7 @@ async function offer(cluster: Cluster, ports: { readonly web: number; readonly e
 /** Echoes WebSockets. */
 async function startEchoes(stack: AsyncDisposableStack): Promise<number> {
   const server = createServer((_request, response) => void response.end("echo"));
-  server.on("upgrade", (request, socket) => {
-    const reply = acceptWebSocket(request.headers["sec-websocket-key"]);
-    if (reply === undefined) return void socket.destroy();
-    socket.on("error", () => {}).write(reply);
-    echoFrames(socket);
-  });
+  server.on("upgrade", echoUpgrade);
   await once(server.listen(0, "127.0.0.1"), "listening");
   stack.defer(() => void server.close());
   return (server.address() as AddressInfo).port;

@@ -1,8 +1,6 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { acceptWebSocket, echoFrames } from "../../agent/app/http/web-socket.ts";
-import { WebUpstream } from "../../agent/app/testing/web-upstream.ts";
+import type { WebUpstream } from "../../agent/app/testing/web-upstream.ts";
 import { type AppBrowser, openAppBrowser } from "../world/app-browser.ts";
 import { ask } from "../world/app-client.ts";
 import { audited } from "../world/audited.ts";
@@ -11,19 +9,10 @@ import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { putRole } from "../world/put-role.ts";
+import { appAddresses, echoedOver, openShownApp, type ShownRequest, shownUser } from "../world/shown-app.ts";
 import { until } from "../world/until.ts";
 
 const proxyHost = "access.test";
-
-/** Shows the request's fields, sets what `?set=` has as a cookie, and embeds what `?frame=` has. */
-function answer(request: IncomingMessage, response: ServerResponse): void {
-  const query = new URL(request.url ?? "/", "https://x").searchParams;
-  const [cookie, frame] = [query.get("set"), query.get("frame")];
-  const embedded = frame === null ? "" : `<iframe src="${frame}"></iframe>`;
-  const text = JSON.stringify({ url: request.url, raw: request.rawHeaders }).replaceAll("<", "&lt;");
-  response.writeHead(200, { "content-type": "text/html", ...(cookie !== null && { "set-cookie": cookie }) });
-  response.end(`<!doctype html><title>${request.headers.host}</title>${embedded}<pre>${text}</pre>`);
-}
 
 /** Applications beside the proxy's own name, and one under another site, in a private window: Chromium sends no cookies to third parties there. */
 describe.skipIf(!hasProgram("chromium"))("web applications in Chromium", () => {
@@ -35,15 +24,10 @@ describe.skipIf(!hasProgram("chromium"))("web applications in Chromium", () => {
   let carol: User;
   let mallory: AppBrowser;
 
-  const at = (app: string, path = "/"): string => `https://${app.includes(".") ? app : `${app}.${proxyHost}`}:${cluster.ports.web}${path}`;
+  const at = appAddresses(proxyHost, () => cluster.ports.web);
 
   beforeAll(async () => {
-    upstream = await WebUpstream.open(answer, (request, socket) => {
-      const reply = acceptWebSocket(request.headers["sec-websocket-key"]);
-      if (reply === undefined) return void socket.destroy();
-      socket.write(reply);
-      echoFrames(socket);
-    });
+    upstream = await openShownApp();
     cluster = await startCluster({ publicHost: proxyHost });
     await putRole(cluster, "apps", { allow: { app_labels: { env: "test" } } });
     const app = (name: string, more = ""): string => `    - { name: ${name}, uri: "${upstream.uri}", labels: { env: test }${more} }\n`;
@@ -77,8 +61,8 @@ ${["wiki", "shop", "news"].map((name) => app(name)).join("")}${app("desk", ", pu
   });
 
   /** The request that the application shows. */
-  async function shown(of = page): Promise<{ readonly url: string; readonly raw: readonly string[] }> {
-    return JSON.parse((await of.locator("pre").textContent()) ?? "") as { url: string; raw: string[] };
+  async function shown(of = page): Promise<ShownRequest> {
+    return JSON.parse((await of.locator("pre").textContent()) ?? "") as ShownRequest;
   }
 
   test("an unknown visitor logs in, and ends on the path, the query and the fragment that were asked for", async () => {
@@ -88,11 +72,10 @@ ${["wiki", "shop", "news"].map((name) => app(name)).join("")}${app("desk", ", pu
     await page.getByLabel("Code").fill(await carol.code());
     await page.keyboard.press("Enter");
     await page.waitForURL(at("wiki", "/a?x=1#y"));
-    const { url, raw } = await shown();
-    expect(url).toBe("/a?x=1");
-    expect(raw.join("\n")).not.toMatch(/__Host-|platform_/);
-    const token = raw[raw.indexOf("Platform-Jwt-Assertion") + 1] ?? "";
-    expect(JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())).toMatchObject({ sub: "carol" });
+    const got = await shown();
+    expect(got.url).toBe("/a?x=1");
+    expect(got.raw.join("\n")).not.toMatch(/__Host-|platform_/);
+    expect(shownUser(got)).toBe("carol");
     expect(await page.evaluate("document.cookie")).toBe("");
   });
 
@@ -136,9 +119,7 @@ ${["wiki", "shop", "news"].map((name) => app(name)).join("")}${app("desk", ", pu
     expect((await refused).status()).toBe(403);
     await audited(cluster, "auth", { code: "T3007W", user: "mallory", app_name: "wiki" });
     await page.goto(at("wiki"));
-    const { raw } = await shown();
-    const token = raw[raw.indexOf("Platform-Jwt-Assertion") + 1] ?? "";
-    expect(JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())).toMatchObject({ sub: "carol" });
+    expect(shownUser(await shown())).toBe("carol");
   });
 
   test("a cookie that an application sets for the common domain is seen by itself alone", async () => {
@@ -156,13 +137,7 @@ ${["wiki", "shop", "news"].map((name) => app(name)).join("")}${app("desk", ", pu
 
   test("a page opens WebSockets to its own application, and none to another", async () => {
     await page.goto(at("wiki"));
-    const echoed = (app: string): Promise<string> =>
-      page.evaluate<string>(`new Promise((resolve) => {
-        const socket = new WebSocket(${JSON.stringify(at(app, "/ws").replace("https:", "wss:"))});
-        socket.onopen = () => socket.send("ping");
-        socket.onmessage = ({ data }) => { socket.close(); resolve(data); };
-        socket.onerror = () => resolve("refused");
-      })`);
+    const echoed = (app: string): Promise<string> => page.evaluate<string>(echoedOver(at(app, "/ws")));
     expect(await echoed("wiki")).toBe("ping");
     upstream.seen.splice(0);
     expect(await echoed("shop")).toBe("refused");

@@ -1,12 +1,10 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import type { BrowserContext, Page } from "puppeteer-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { acceptWebSocket, echoFrames } from "../../agent/app/http/web-socket.ts";
-import { WebUpstream } from "../../agent/app/testing/web-upstream.ts";
+import type { WebUpstream } from "../../agent/app/testing/web-upstream.ts";
 import { audited } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
@@ -14,6 +12,7 @@ import { type BrowserName, type EitherBrowser, openEitherBrowser } from "../worl
 import { hasProgram } from "../world/has-program.ts";
 import { putRole } from "../world/put-role.ts";
 import { long } from "../world/rounds.ts";
+import { appAddresses, echoedOver, openShownApp, type ShownRequest, shownUser } from "../world/shown-app.ts";
 import { followSize } from "../world/terminal-page.ts";
 import { until } from "../world/until.ts";
 
@@ -23,29 +22,16 @@ const pollMs = { timeout: 15_000 };
 /** Chromium has stories of its own. */
 const browsers: readonly BrowserName[] = long ? ["firefox-esr", "chromium"] : ["firefox-esr"];
 
-/** Shows the request's fields, and embeds what `?frame=` has. */
-function answer(request: IncomingMessage, response: ServerResponse): void {
-  const frame = new URL(request.url ?? "/", "https://x").searchParams.get("frame");
-  const embedded = frame === null ? "" : `<iframe src="${frame}"></iframe>`;
-  const text = JSON.stringify({ url: request.url, raw: request.rawHeaders }).replaceAll("<", "&lt;");
-  response.writeHead(200, { "content-type": "text/html" }).end(`<!doctype html><title>x</title>${embedded}<pre>${text}</pre>`);
-}
-
 /** What another engine may do differently: the sign-in to applications, WebSockets, and the terminal. One cluster serves all. */
 describe.skipIf(!browsers.some(hasProgram))("the Web UI and web applications in another browser", () => {
   let cluster: Cluster;
   let upstream: WebUpstream;
   let node: string;
 
-  const at = (app: string, path = "/"): string => `https://${app.includes(".") ? app : `${app}.${proxyHost}`}:${cluster.ports.web}${path}`;
+  const at = appAddresses(proxyHost, () => cluster.ports.web);
 
   beforeAll(async () => {
-    upstream = await WebUpstream.open(answer, (request, socket) => {
-      const reply = acceptWebSocket(request.headers["sec-websocket-key"]);
-      if (reply === undefined) return void socket.destroy();
-      socket.write(reply);
-      echoFrames(socket);
-    });
+    upstream = await openShownApp();
     cluster = await startCluster({ publicHost: proxyHost });
     await putRole(cluster, "all", { allow: { app_labels: { "*": "*" }, node_labels: { "*": "*" }, logins: [login] } });
     const app = (name: string, more = ""): string => `    - { name: ${name}, uri: "${upstream.uri}"${more} }\n`;
@@ -90,8 +76,7 @@ ${app("wiki")}${app("shop")}${app("desk", ", public_addr: desk.other.test")}${ap
       const textOf = async (selector: string, of = page): Promise<string> =>
         String(await of.evaluate(`document.querySelector(${JSON.stringify(selector)})?.textContent ?? ""`));
       /** The request that the application shows. */
-      const shown = async (of = page): Promise<{ url: string; raw: string[] }> =>
-        JSON.parse(await textOf("pre", of)) as { url: string; raw: string[] };
+      const shown = async (of = page): Promise<ShownRequest> => JSON.parse(await textOf("pre", of)) as ShownRequest;
       const arrives = async (url: string, of = page): Promise<void> => await expect.poll(() => of.url(), pollMs).toBe(url);
 
       async function fill(fields: Readonly<Record<string, string>>): Promise<void> {
@@ -103,11 +88,10 @@ ${app("wiki")}${app("shop")}${app("desk", ", public_addr: desk.other.test")}${ap
         await page.goto(at("wiki", "/a?x=1#y"));
         await fill({ user: user.name, password: user.password, code: await user.code() });
         await arrives(at("wiki", "/a?x=1#y"));
-        const { url, raw } = await shown();
-        expect(url).toBe("/a?x=1");
-        expect(raw.join("\n")).not.toMatch(/__Host-|platform_/);
-        const token = raw[raw.indexOf("Platform-Jwt-Assertion") + 1] ?? "";
-        expect(JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())).toMatchObject({ sub: user.name });
+        const got = await shown();
+        expect(got.url).toBe("/a?x=1");
+        expect(got.raw.join("\n")).not.toMatch(/__Host-|platform_/);
+        expect(shownUser(got)).toBe(user.name);
       });
 
       test("two tabs sign in to two applications at once, one of them under another site, although that gets no cookies in a frame", async () => {
@@ -126,13 +110,7 @@ ${app("wiki")}${app("shop")}${app("desk", ", public_addr: desk.other.test")}${ap
           await page.goto(at(app));
           await arrives(at(app));
         }
-        const echoed = async (app: string): Promise<unknown> =>
-          await page.evaluate(`new Promise((resolve) => {
-            const socket = new WebSocket(${JSON.stringify(at(app, "/ws").replace("https:", "wss:"))});
-            socket.onopen = () => socket.send("ping");
-            socket.onmessage = ({ data }) => { socket.close(); resolve(data); };
-            socket.onerror = () => resolve("refused");
-          })`);
+        const echoed = async (app: string): Promise<unknown> => await page.evaluate(echoedOver(at(app, "/ws")));
         expect([await echoed("wiki"), await echoed("open")]).toEqual(["ping", "ping"]);
         upstream.seen.splice(0);
         expect(await echoed("shop")).toBe("refused");

@@ -2,9 +2,18 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { acceptWebSocket, echoFrames } from "../http/web-socket.ts";
 
 export type OnRequest = (request: IncomingMessage, response: ServerResponse) => void;
 export type OnUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+
+/** Echoes WebSockets. */
+export const echoUpgrade: OnUpgrade = (request, socket) => {
+  const reply = acceptWebSocket(request.headers["sec-websocket-key"]);
+  if (reply === undefined) return void socket.destroy();
+  socket.on("error", () => {}).write(reply);
+  echoFrames(socket);
+};
 
 /** A web application of a test, with what it got. */
 export class WebUpstream implements AsyncDisposable {
