@@ -2,14 +2,14 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { TLSSocket, type TlsOptions } from "node:tls";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { capability } from "../../core/databases/mysql/capabilities.ts";
 import { errorPacket } from "../../core/databases/mysql/error-packet.ts";
+import { encodeGreeting } from "../../core/databases/mysql/greeting.ts";
 import { packet } from "../../core/databases/mysql/packet.ts";
 import type { DbProtocol } from "../../core/resources/db.ts";
 import { type DatabaseAuthority, databaseAuthority, type IssuedForDatabase } from "../../test/inside/database-authority.ts";
 import { checkServer } from "./check-server.ts";
 import type { Database, DatabaseTls } from "./database.ts";
-import { capability } from "./mysql/capabilities.ts";
-import { encodeGreeting } from "./mysql/greeting.ts";
 import { parseLogin } from "./mysql/login-packet.ts";
 import { readPacket } from "./mysql/read-packet.ts";
 

@@ -3,13 +3,13 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { expect, test } from "vitest";
 import { openAuthClient } from "../../core/api/auth-client.ts";
+import { capability } from "../../core/databases/mysql/capabilities.ts";
 import { packet } from "../../core/databases/mysql/packet.ts";
 import { encodeStreamReply } from "../../core/transport/stream-request.ts";
 import { startTestAgent } from "../../test/inside/connect-agent.ts";
 import { jumpSsh } from "../../test/inside/jump-ssh.ts";
 import { startTestCluster, type TestCluster } from "../../test/inside/open-cluster.ts";
 import { BrowserWorld } from "./app-front/testing/browser-world.ts";
-import { capability } from "./db-front/mysql/greeting.ts";
 import { frontWorld } from "./db-front/testing/front-world.ts";
 
 /** A proxy's clock, which the test puts forward, and on which the retired proxy looks each time that it waits on. */

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { capability, lacking, negotiate, offeredFor } from "./capabilities.ts";
+import { capability } from "../../../core/databases/mysql/capabilities.ts";
+import { lacking, negotiate, offeredFor } from "./capabilities.ts";
 
 const stripped = capability.compress | capability.localFiles | capability.ssl | capability.optionalMetadata | capability.zstd;
 const bits = fc.nat(2 ** 32 - 1);

@@ -1,44 +1,11 @@
-/** Bits that both sides exchange; the names are those of the protocol, without `CLIENT_`. */
-export const capability = {
-  /** Clear in the greeting of a MariaDB server: its extended bits follow. */
-  mysql: 1,
-  connectWithDb: 1 << 3,
-  compress: 1 << 5,
-  localFiles: 1 << 7,
-  protocol41: 1 << 9,
-  ssl: 1 << 11,
-  secureConnection: 1 << 15,
-  pluginAuth: 1 << 19,
-  connectAttributes: 1 << 20,
-  lenencAuth: 1 << 21,
-  deprecateEof: 1 << 24,
-  optionalMetadata: 1 << 25,
-  zstd: 1 << 26,
-  queryAttributes: 1 << 27,
-} as const;
+import { type Capabilities, capability, ofLogin } from "../../../core/databases/mysql/capabilities.ts";
 
 /** MariaDB's extended bits. */
 export const extension = { progress: 1, bulk: 1 << 2, extendedMetadata: 1 << 3, cachedMetadata: 1 << 4, bulkResults: 1 << 5 } as const;
 
-export interface Capabilities {
-  /** Unsigned 32 bits. */
-  readonly flags: number;
-  /** MariaDB's further 32 bits; 0 for MySQL. */
-  readonly extended: number;
-}
-
 /** Bits 0 to 27 have a meaning that this module knows; those below change what a session may do or how its bytes look, and are not offered. */
 const relayed = (2 ** 28 - 1) & ~(capability.compress | capability.localFiles | capability.ssl | capability.optionalMetadata | capability.zstd);
 const relayedExtensions = extension.progress | extension.bulk | extension.extendedMetadata | extension.cachedMetadata | extension.bulkResults;
-/** Bits for the layout of the login packet, which this agent reads itself. */
-const ofLogin =
-  capability.connectWithDb |
-  capability.protocol41 |
-  capability.secureConnection |
-  capability.pluginAuth |
-  capability.connectAttributes |
-  capability.lenencAuth;
-
 export function has({ flags }: Capabilities, bit: number): boolean {
   return (flags & bit) !== 0;
 }

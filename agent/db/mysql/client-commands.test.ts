@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { capability } from "../../../core/databases/mysql/capabilities.ts";
 import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { DatabaseEvent } from "../engine.ts";
 import { FrameFilter } from "../frame-filter.ts";
-import { capability } from "./capabilities.ts";
 import { ClientCommands, packetFormat } from "./client-commands.ts";
 import { Replies } from "./replies.ts";
 import { Statements } from "./statements.ts";

@@ -1,8 +1,10 @@
 import type { Socket } from "node:net";
+import { capability } from "../../../core/databases/mysql/capabilities.ts";
+import type { Greeting } from "../../../core/databases/mysql/greeting.ts";
 import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { capability, has } from "./capabilities.ts";
-import { type Greeting, maxGreeting, parseGreeting } from "./greeting.ts";
+import { has } from "./capabilities.ts";
+import { maxGreeting, parseGreeting } from "./greeting.ts";
 import { encodeLogin } from "./login-packet.ts";
 import { readPacket } from "./read-packet.ts";
 import { parseError } from "./server-answer.ts";

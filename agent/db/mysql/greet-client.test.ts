@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { capability } from "../../../core/databases/mysql/capabilities.ts";
 import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { engineSession } from "../../../test/inside/engine-session.ts";
-import { capability } from "./capabilities.ts";
 import { parseGreeting } from "./greeting.ts";
 import { encodeLogin } from "./login-packet.ts";
 import { mysqlEngine } from "./serve-mysql.ts";

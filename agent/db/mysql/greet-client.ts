@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
+import { type Capabilities, capability } from "../../../core/databases/mysql/capabilities.ts";
+import { encodeGreeting } from "../../../core/databases/mysql/greeting.ts";
 import { packet } from "../../../core/databases/mysql/packet.ts";
 import type { EngineSession } from "../engine.ts";
-import { type Capabilities, capability, negotiate, offeredFor } from "./capabilities.ts";
+import { negotiate, offeredFor } from "./capabilities.ts";
 import { fetchGreeting } from "./fetch-greeting.ts";
-import { encodeGreeting } from "./greeting.ts";
 import type { KnownGreeting, KnownGreetings } from "./known-greetings.ts";
 import { type LoginPacket, maxLogin, parseLogin } from "./login-packet.ts";
 import { readPacket } from "./read-packet.ts";

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { capability } from "./capabilities.ts";
-import { encodeGreeting, type Greeting, parseGreeting } from "./greeting.ts";
+import { capability } from "../../../core/databases/mysql/capabilities.ts";
+import { encodeGreeting, type Greeting } from "../../../core/databases/mysql/greeting.ts";
+import { parseGreeting } from "./greeting.ts";
 
 /** MariaDB 10.11 of Debian 12, without its header. */
 const mariadb = Buffer.from(

@@ -1,28 +1,15 @@
 import { Reader } from "../../../core/bytes/fields.ts";
+import { capability } from "../../../core/databases/mysql/capabilities.ts";
+import { type Greeting, saltLength } from "../../../core/databases/mysql/greeting.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type Capabilities, capability, has } from "./capabilities.ts";
-import { u16, u32, u32le, zeroTerminated } from "./wire.ts";
-
-/** The first packet of a server. */
-export interface Greeting {
-  /** As the server writes it, with the `5.5.5-` of older MariaDB servers. */
-  readonly version: string;
-  readonly connectionId: number;
-  /** Random bytes for the answer to a password: 20. */
-  readonly salt: Buffer;
-  readonly capabilities: Capabilities;
-  readonly charset: number;
-  readonly status: number;
-  /** The server's first choice of how to log in. */
-  readonly plugin: string;
-}
+import { has } from "./capabilities.ts";
+import { u16, u32, zeroTerminated } from "./wire.ts";
 
 /** Longest greeting that is read, bytes. */
 export const maxGreeting = 4_096;
 
 /** Longest names of a version and of a plugin. */
 const maxName = 128;
-const saltLength = 20;
 
 /**
  * Greeting, protocol 10: `10 | version 0 | connection u32 | salt 8 | 0 | capabilities u16 | charset u8 | status u16 | capabilities u16 |
@@ -53,18 +40,4 @@ function name(reader: Reader): string {
   const text = zeroTerminated(reader).toString("latin1");
   if (text.length <= maxName && /^[\x20-\x7e]*$/.test(text)) return text;
   throw new PlatformError("invalid", "the server's greeting has a name that is too long or unprintable");
-}
-
-export function encodeGreeting(greeting: Greeting): Buffer {
-  const { version, connectionId, salt, capabilities, charset, status, plugin } = greeting;
-  const { flags, extended } = capabilities;
-  const middle = Buffer.alloc(8);
-  middle.writeUInt16LE(flags & 0xffff, 0);
-  middle[2] = charset;
-  middle.writeUInt16LE(status, 3);
-  middle.writeUInt16LE(flags >>> 16, 5);
-  middle[7] = saltLength + 1;
-  const zero = Buffer.alloc(1);
-  const names = [Buffer.from(`\n${version}\0`, "latin1"), u32le(connectionId), salt.subarray(0, 8), zero, middle, Buffer.alloc(6), u32le(extended)];
-  return Buffer.concat([...names, salt.subarray(8, saltLength), zero, Buffer.from(`${plugin}\0`, "latin1")]);
 }

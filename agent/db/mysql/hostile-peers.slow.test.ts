@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { capability } from "../../../core/databases/mysql/capabilities.ts";
+import { encodeGreeting } from "../../../core/databases/mysql/greeting.ts";
 import { packet } from "../../../core/databases/mysql/packet.ts";
 import type { PlatformError } from "../../../core/errors/platform-error.ts";
 import { expectClientMayLeave, expectStaysAtClient, expectStaysAtServer, HostilePeers, roadsOf } from "../../../test/inside/hostile-peers.ts";
 import type { Cut, ScriptedPart } from "../../../test/inside/scripted-server.ts";
-import { capability } from "./capabilities.ts";
-import { encodeGreeting } from "./greeting.ts";
 import { encodeLogin, encodeTlsRequest } from "./login-packet.ts";
 import { mysqlEngine } from "./serve-mysql.ts";
 import { okPacket } from "./server-answer.ts";

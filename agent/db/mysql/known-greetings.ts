@@ -1,4 +1,4 @@
-import type { Greeting } from "./greeting.ts";
+import type { Greeting } from "../../../core/databases/mysql/greeting.ts";
 
 /** What a client learns of its server before the server is dialled. */
 export type KnownGreeting = Pick<Greeting, "version" | "capabilities" | "charset" | "status">;

@@ -1,10 +1,10 @@
 import type { Socket } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { capability } from "../../../core/databases/mysql/capabilities.ts";
 import { errorPacket } from "../../../core/databases/mysql/error-packet.ts";
 import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { EngineSessionOptions } from "../../../test/inside/engine-session.ts";
-import { capability } from "./capabilities.ts";
 import { type LoginPacket, parseLogin } from "./login-packet.ts";
 import { okPacket, parseError } from "./server-answer.ts";
 import { clientFlags, logIn, query, read } from "./testing/test-client.ts";

@@ -1,12 +1,13 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import { capability } from "../../../core/databases/mysql/capabilities.ts";
 import type { MysqlError } from "../../../core/databases/mysql/error-packet.ts";
+import type { Greeting } from "../../../core/databases/mysql/greeting.ts";
 import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { ServerAccess } from "../engine.ts";
-import { capability, lacking } from "./capabilities.ts";
+import { lacking } from "./capabilities.ts";
 import { readGreeting } from "./fetch-greeting.ts";
-import type { Greeting } from "./greeting.ts";
 import { encodeLogin, encodeTlsRequest, type LoginPacket } from "./login-packet.ts";
 import { readPacket } from "./read-packet.ts";
 import { okStatus, parseAuthSwitch, parseError } from "./server-answer.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { capability } from "./capabilities.ts";
+import { capability } from "../../../core/databases/mysql/capabilities.ts";
 import { encodeLogin, encodeTlsRequest, type LoginPacket, maxLogin, parseLogin, userAgentOf } from "./login-packet.ts";
 import { encodeLenencBytes } from "./wire.ts";
 

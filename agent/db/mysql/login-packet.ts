@@ -1,6 +1,7 @@
 import { Reader } from "../../../core/bytes/fields.ts";
+import { type Capabilities, capability } from "../../../core/databases/mysql/capabilities.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type Capabilities, capability, has } from "./capabilities.ts";
+import { has } from "./capabilities.ts";
 import { encodeLenencBytes, lenencBytes, u32, u32le, zeroTerminated } from "./wire.ts";
 
 /** What a client states when it logs in. Its password is skipped. */

@@ -1,7 +1,7 @@
+import { capability } from "../../../core/databases/mysql/capabilities.ts";
 import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Probe } from "../engine.ts";
-import { capability } from "./capabilities.ts";
 import { leaveServer, readAnyGreeting, requireTls, strangersLogin } from "./fetch-greeting.ts";
 import { encodeTlsRequest } from "./login-packet.ts";
 

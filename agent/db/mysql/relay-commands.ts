@@ -1,10 +1,11 @@
 import type { Duplex } from "node:stream";
+import { type Capabilities, capability } from "../../../core/databases/mysql/capabilities.ts";
 import { errorPacket } from "../../../core/databases/mysql/error-packet.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { DatabaseEvent, EngineSession } from "../engine.ts";
 import { type Filter, FrameFilter } from "../frame-filter.ts";
 import { relayFrames } from "../relay-frames.ts";
-import { type Capabilities, capability, has } from "./capabilities.ts";
+import { has } from "./capabilities.ts";
 import { ClientCommands, packetFormat } from "./client-commands.ts";
 import { endError } from "./error-for.ts";
 import { Replies } from "./replies.ts";

@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { type Capabilities, capability } from "../../../core/databases/mysql/capabilities.ts";
 import { errorPacket } from "../../../core/databases/mysql/error-packet.ts";
 import { packet } from "../../../core/databases/mysql/packet.ts";
 import type { StatementResult } from "../../../core/recording/statements.ts";
 import { FrameFilter } from "../frame-filter.ts";
-import { type Capabilities, capability, extension } from "./capabilities.ts";
+import { extension } from "./capabilities.ts";
 import { packetFormat } from "./client-commands.ts";
 import { type Expected, Replies } from "./replies.ts";
 

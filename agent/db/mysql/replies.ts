@@ -1,10 +1,11 @@
 import { Reader } from "../../../core/bytes/fields.ts";
+import { type Capabilities, capability } from "../../../core/databases/mysql/capabilities.ts";
 import { errorPacket, type MysqlError } from "../../../core/databases/mysql/error-packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { StatementResult } from "../../../core/recording/statements.ts";
 import type { Settle } from "../engine.ts";
 import type { Frame, Verdict } from "../frame-filter.ts";
-import { type Capabilities, capability, extension, has, hasExtension } from "./capabilities.ts";
+import { extension, has, hasExtension } from "./capabilities.ts";
 import { okStatus, okWritten } from "./server-answer.ts";
 import { errorResult, noCounts, okResult } from "./statement-result.ts";
 import { lenenc, maxPayload, u16, u32 } from "./wire.ts";

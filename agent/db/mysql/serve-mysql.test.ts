@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { capability } from "../../../core/databases/mysql/capabilities.ts";
 import { errorPacket } from "../../../core/databases/mysql/error-packet.ts";
 import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { statementLog } from "../../../test/inside/statement-log.ts";
-import { capability } from "./capabilities.ts";
 import { encodeLogin, encodeTlsRequest } from "./login-packet.ts";
 import { okPacket, parseError } from "./server-answer.ts";
 import { clientFlags, logIn, login, query, read } from "./testing/test-client.ts";

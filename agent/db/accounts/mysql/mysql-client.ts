@@ -1,9 +1,9 @@
 import type { TLSSocket } from "node:tls";
 import { Reader } from "../../../../core/bytes/fields.ts";
+import { capability } from "../../../../core/databases/mysql/capabilities.ts";
 import { packet } from "../../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import type { ServerAccess } from "../../engine.ts";
-import { capability } from "../../mysql/capabilities.ts";
 import { logInToServer } from "../../mysql/log-in-to-server.ts";
 import { readPacket } from "../../mysql/read-packet.ts";
 import { okStatus, parseError } from "../../mysql/server-answer.ts";

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
+import { capability } from "../../../../core/databases/mysql/capabilities.ts";
 import { packet } from "../../../../core/databases/mysql/packet.ts";
-import { capability } from "../capabilities.ts";
 import { encodeLogin, type LoginPacket } from "../login-packet.ts";
 import { readPacket } from "../read-packet.ts";
 

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { errorPacket } from "../../../../core/databases/mysql/error-packet.ts";
+import { encodeGreeting } from "../../../../core/databases/mysql/greeting.ts";
 import { packet } from "../../../../core/databases/mysql/packet.ts";
 import type { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { type EngineSessionOptions, engineSession, type InsideEngineSession } from "../../../../test/inside/engine-session.ts";
-import { encodeGreeting } from "../greeting.ts";
 import { parseLogin } from "../login-packet.ts";
 import { mysqlEngine } from "../serve-mysql.ts";
 import { okPacket } from "../server-answer.ts";

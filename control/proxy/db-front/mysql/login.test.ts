@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { capability } from "../../../../core/databases/mysql/capabilities.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import { capability, encodeGreeting, greetedCapabilities, newConnectionId, offered } from "./greeting.ts";
+import { greetedCapabilities, newConnectionId, offered, earlyGreeting } from "./greeting.ts";
 import { asksForTls, headLength, loginForAgent } from "./login.ts";
 
 const head = (flags: number, more = ""): Buffer => {
@@ -15,7 +16,7 @@ const mysql97 = 0xdfffffff;
 const mariadb1011 = 0x81fffffe;
 
 test("the greeting offers TLS, and its capabilities are read back", () => {
-  const greeting = encodeGreeting("8.4.0", newConnectionId());
+  const greeting = earlyGreeting("8.4.0", newConnectionId());
   expect(greeting.toString("latin1", 1, 6)).toBe("8.4.0");
   expect(greetedCapabilities(greeting)).toBe((offered | capability.ssl) >>> 0);
   expect(String(greeting).endsWith("caching_sha2_password\0")).toBe(true);

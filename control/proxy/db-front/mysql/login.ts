@@ -1,5 +1,6 @@
+import { capability, ofLogin } from "../../../../core/databases/mysql/capabilities.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import { capability, offered, ofLogin } from "./greeting.ts";
+import { offered } from "./greeting.ts";
 
 /** `capabilities u32le | maximum packet u32le | charset u8 | 0 × 19 | extended capabilities u32le (MariaDB)`: the request for TLS, and the head of a login. */
 export const headLength = 32;

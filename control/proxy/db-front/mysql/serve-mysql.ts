@@ -7,7 +7,7 @@ import { PlatformError, toPlatformError } from "../../../../core/errors/platform
 import { relay } from "../../../../core/transport/relay.ts";
 import { endClientTls, type Front, type FrontServices, startMs } from "../front.ts";
 import { reachDatabase } from "../reach-database.ts";
-import { encodeGreeting, greetedCapabilities, newConnectionId } from "./greeting.ts";
+import { greetedCapabilities, newConnectionId, earlyGreeting } from "./greeting.ts";
 import { asksForTls, loginForAgent } from "./login.ts";
 import { takePacket } from "./take-packet.ts";
 
@@ -29,7 +29,7 @@ const maxAnswers = 4;
 export const serveMysql: Front = async ({ socket, peer, established }, services) => {
   const { signal } = services;
   const connectionId = newConnectionId();
-  socket.write(packet(0, encodeGreeting(services.mysqlVersion, connectionId)));
+  socket.write(packet(0, earlyGreeting(services.mysqlVersion, connectionId)));
   if (!(await startedTls(socket, signal))) return;
   const tls = await endClientTls(socket, services, "mysql");
   const refuse = async (thrown: unknown): Promise<void> => await sayFarewell(tls, errorPacket(3, loginError(toPlatformError(thrown))), signal);
