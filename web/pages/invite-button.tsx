@@ -4,6 +4,7 @@ import { call } from "../api/request.ts";
 import { can } from "../api/session.ts";
 import { CommandLine } from "../parts/command-line.tsx";
 import { Dialog } from "../parts/dialog.tsx";
+import { Failure } from "../parts/failure.tsx";
 import { sentenceOf } from "../parts/notice.tsx";
 import { TimeText } from "../parts/time-text.tsx";
 
@@ -33,11 +34,7 @@ function InviteDialog({ user, close }: { readonly user: string; readonly close: 
   };
   return (
     <Dialog title={`Invite link for ${user}`} close={close}>
-      {failure !== undefined && (
-        <p class="problem" role="alert">
-          {failure}
-        </p>
-      )}
+      <Failure text={failure} />
       {made === undefined ? (
         <>
           <p>The password and the authenticator that {user} may have stop working at once. The link sets new ones, and works once.</p>

@@ -1,5 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import { logIn } from "../api/session.ts";
+import { Failure } from "../parts/failure.tsx";
 import { formText } from "../parts/form-text.ts";
 import { sentenceOf } from "../parts/notice.tsx";
 
@@ -25,11 +26,7 @@ export function Login({ user: known = "" }: { readonly user?: string }) {
   };
   return (
     <form class="login" onSubmit={(event) => void submit(event)}>
-      {failure !== undefined && (
-        <p class="problem" role="alert">
-          {failure}
-        </p>
-      )}
+      <Failure text={failure} />
       <label>
         User
         <input

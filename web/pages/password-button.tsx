@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../api/request.ts";
 import { Dialog } from "../parts/dialog.tsx";
+import { Failure } from "../parts/failure.tsx";
 import { formText } from "../parts/form-text.ts";
 import { notify, sentenceOf } from "../parts/notice.tsx";
 import { countText } from "../text/size.ts";
@@ -57,11 +58,7 @@ function PasswordForm({ user, close, done }: PasswordFormFacts) {
   };
   return (
     <form class="login" onSubmit={(event) => void submit(event)}>
-      {failure !== undefined && (
-        <p class="problem" role="alert">
-          {failure}
-        </p>
-      )}
+      <Failure text={failure} />
       <input name="user" type="hidden" autocomplete="username" value={user} />
       <label>
         Old password

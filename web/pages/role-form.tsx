@@ -3,6 +3,7 @@ import type { RolePreview } from "../../core/api/web/access.ts";
 import type { Role } from "../../core/resources/role.ts";
 import { call } from "../api/request.ts";
 import { can } from "../api/session.ts";
+import { Failure } from "../parts/failure.tsx";
 import { sentenceOf } from "../parts/notice.tsx";
 import { labelLines, labelsOf, linesOf, withConditions } from "../text/role-fields.ts";
 import type { BesideFacts } from "./document-editor.tsx";
@@ -53,11 +54,7 @@ function FormAndPreview({ yaml, change, hold }: BesideFacts) {
   };
   return (
     <div class="role-form">
-      {failure !== undefined && (
-        <p class="problem" role="alert">
-          {failure}
-        </p>
-      )}
+      <Failure text={failure} />
       {role !== undefined && <Fields role={role} edit={edit} />}
       <Lines
         label="Also as if these users had the role"

@@ -4,6 +4,7 @@ import { call } from "../api/request.ts";
 import { can } from "../api/session.ts";
 import { CommandLine } from "../parts/command-line.tsx";
 import { Dialog } from "../parts/dialog.tsx";
+import { Failure } from "../parts/failure.tsx";
 import { sentenceOf } from "../parts/notice.tsx";
 import { TimeText } from "../parts/time-text.tsx";
 
@@ -53,11 +54,7 @@ function TokenDialog({ close }: { readonly close: () => void }) {
   };
   return (
     <Dialog title="New join token" close={close} wide={made !== undefined}>
-      {failure !== undefined && (
-        <p class="problem" role="alert">
-          {failure}
-        </p>
-      )}
+      <Failure text={failure} />
       {made === undefined ? <TokenForm submit={make} /> : <MadeToken made={made} />}
     </Dialog>
   );

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { Dialog } from "./dialog.tsx";
+import { Failure } from "./failure.tsx";
 import { sentenceOf } from "./notice.tsx";
 
 export interface AskFirstFacts {
@@ -30,11 +31,7 @@ export function AskFirst({ title, text, verb, close, act }: AskFirstFacts) {
   return (
     <Dialog title={title} close={close}>
       <p>{text}</p>
-      {failure !== undefined && (
-        <p class="problem" role="alert">
-          {failure}
-        </p>
-      )}
+      <Failure text={failure} />
       <p class="buttons">
         <button type="button" onClick={close}>
           Cancel
