@@ -10,9 +10,20 @@ import { createLog } from "../../../core/log/log.ts";
 import { type JsonObject, jsonOf, objectOf, textOf } from "../../../updater/kube/json-value.ts";
 import { parseKubeSettings } from "../../../updater/kube/kube-settings.ts";
 import { type ControllerDeps, serveController } from "../../../updater/kube/serve-controller.ts";
+import type { ImageKey, OciRegistry } from "../oci-registry.ts";
 import { start } from "../program.ts";
 import { until } from "../until.ts";
-import type { ReleaseParts } from "./updater-release.ts";
+import type { KubeWorld } from "./kube-world.ts";
+import type { VersionSite } from "./version-site.ts";
+
+/** What a release and its updater need. */
+export interface ReleaseParts {
+  readonly world: KubeWorld;
+  readonly site: VersionSite;
+  readonly registry: OciRegistry;
+  readonly key: ImageKey;
+  readonly folder: string;
+}
 
 /** A controller that runs in this process. */
 export interface RunningUpdater extends AsyncDisposable {

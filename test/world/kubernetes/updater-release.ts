@@ -1,25 +1,14 @@
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { listOf, objectOf, textOf } from "../../../updater/kube/json-value.ts";
-import type { ImageKey, OciRegistry } from "../oci-registry.ts";
 import { output } from "../program.ts";
 import { until } from "../until.ts";
 import { mergePatch } from "./kube-api.ts";
-import type { KubeWorld } from "./kube-world.ts";
 import { helm } from "./kubectl.ts";
-import { ReleaseUpdater } from "./release-updater.ts";
+import { type ReleaseParts, ReleaseUpdater } from "./release-updater.ts";
 import { type SeenWorkload, seeWorkload, workloadReaches } from "./seen-workload.ts";
-import type { VersionSite } from "./version-site.ts";
 
 const chart = resolve(import.meta.dirname, "../../../charts/platform-kube-agent");
-
-export interface ReleaseParts {
-  readonly world: KubeWorld;
-  readonly site: VersionSite;
-  readonly registry: OciRegistry;
-  readonly key: ImageKey;
-  readonly folder: string;
-}
 
 /** How the pods of a release are managed: as the chart does it, as older releases did, or as a Deployment, which a chart of one's own may have. */
 type Policy = "Parallel" | "OrderedReady" | "Deployment";

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { imageKey, OciRegistry } from "../oci-registry.ts";
 import type { KubeAuditEvent, KubeWorld } from "./kube-world.ts";
-import { type ReleaseParts, type ReleaseShape, UpdaterRelease } from "./updater-release.ts";
+import type { ReleaseParts } from "./release-updater.ts";
+import { type ReleaseShape, UpdaterRelease } from "./updater-release.ts";
 import { openVersionSite } from "./version-site.ts";
 
 /**

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { capability } from "../../../../core/databases/mysql/capabilities.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import { greetedCapabilities, newConnectionId, offered, earlyGreeting } from "./greeting.ts";
+import { earlyGreeting, greetedCapabilities, newConnectionId, offered } from "./greeting.ts";
 import { asksForTls, headLength, loginForAgent } from "./login.ts";
 
 const head = (flags: number, more = ""): Buffer => {

@@ -7,7 +7,7 @@ import { PlatformError, toPlatformError } from "../../../../core/errors/platform
 import { relay } from "../../../../core/transport/relay.ts";
 import { endClientTls, type Front, type FrontServices, startMs } from "../front.ts";
 import { reachDatabase } from "../reach-database.ts";
-import { greetedCapabilities, newConnectionId, earlyGreeting } from "./greeting.ts";
+import { earlyGreeting, greetedCapabilities, newConnectionId } from "./greeting.ts";
 import { asksForTls, loginForAgent } from "./login.ts";
 import { takePacket } from "./take-packet.ts";
 
