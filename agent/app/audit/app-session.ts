@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { PlatformError } from "../../../core/errors/platform-error.ts";
-import { mustBeRecorded } from "../../../core/recording-spool/recordings.ts";
+import { mustBeRecorded } from "../../../core/recording-spool/required-recording.ts";
 import { type RecordingMode, recordedAt } from "../../../core/resources/recording.ts";
 import { recordOrLog } from "../../service/record-or-log.ts";
 import type { ServiceDeps } from "../../service/service.ts";

@@ -2,7 +2,7 @@ import { type PlatformError, toPlatformError } from "../../../core/errors/platfo
 import { encodeRequest, encodeRequestsHeader } from "../../../core/recording/requests.ts";
 import { RecordingFile } from "../../../core/recording-spool/recording-file.ts";
 import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
-import { watchUpload } from "../../../core/recording-spool/recordings.ts";
+import { watchUpload } from "../../../core/recording-spool/required-recording.ts";
 import type { RecordingFacts } from "../../../core/resources/recording.ts";
 import type { ServiceDeps } from "../../service/service.ts";
 import { type AskedRequest, recordedRequest } from "./recorded-request.ts";

@@ -3,7 +3,7 @@ import { encodeMember } from "../../../core/recording/member.ts";
 import { encodeBegin, encodeEnd, encodeStatementsHeader, type StatementResult, type StatementsHeader } from "../../../core/recording/statements.ts";
 import { RecordingFile } from "../../../core/recording-spool/recording-file.ts";
 import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
-import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/recordings.ts";
+import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/required-recording.ts";
 import type { RecordingFacts } from "../../../core/resources/recording.ts";
 import type { ServiceDeps } from "../../service/service.ts";
 import { cappedValue } from "../capped-text.ts";

@@ -1,6 +1,6 @@
 import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
-import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/recordings.ts";
+import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/required-recording.ts";
 import { type TerminalWriter, terminalRecording } from "../../../core/recording-spool/terminal-writer.ts";
 import { recordedAt } from "../../../core/resources/recording.ts";
 import { recordOrLog } from "../../service/record-or-log.ts";

@@ -1,7 +1,8 @@
 import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
-import { mustBeRecorded, type Recordings, watchUpload } from "../../../core/recording-spool/recordings.ts";
+import type { Recordings } from "../../../core/recording-spool/recordings.ts";
+import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/required-recording.ts";
 import { type TerminalWriter, terminalRecording } from "../../../core/recording-spool/terminal-writer.ts";
 import type { RecordingFacts } from "../../../core/resources/recording.ts";
 import { sessionIdOf } from "../../../core/resources/session.ts";
