@@ -56,8 +56,9 @@ describe("a channel that forwards", () => {
     expect(channels.read("default")).toMatchObject({ version: served, critical: urgent, source: "forward", staleSeconds: undefined });
   });
 
+  const late = /did not come within/;
   const faults: [what: string, behave: TestUpstream["behave"], said: RegExp][] = [
-    ["hangs", () => {}, /did not come within/],
+    ["hangs", () => {}, late],
     [
       "drips",
       (request, response) => {
@@ -65,7 +66,7 @@ describe("a channel that forwards", () => {
         const timer = setInterval(() => response.write("v"), 20);
         request.socket.once("close", () => clearInterval(timer));
       },
-      /did not come within/,
+      late,
     ],
     [
       "sends without end",
@@ -88,7 +89,7 @@ describe("a channel that forwards", () => {
   ];
   test.for(faults)("to a server that %s has nothing to say, and the log says why", async ([, behave, said]) => {
     proxy.upstream.behave = behave;
-    const { channels, lines } = await proxy.open(proxy.forwarding, { timeoutMs: () => shortMs });
+    const { channels, lines } = await proxy.open(proxy.forwarding, { timeoutMs: () => (said === late ? shortMs : patientMs) });
     await channels.settling("default");
     expect(() => channels.read("default")).toThrow(expect.objectContaining({ code: "unavailable" }));
     expect(lines.join("")).toMatch(said);
