@@ -71,15 +71,6 @@ export interface UpstreamAnswer extends ResponseHead {
   readonly isBroken: () => boolean;
 }
 
-/** Sends what may be left out, an interim response. Node throws for fields that it does not send, and nobody would catch it. Never throws. */
-export function ifSendable(send: () => void): void {
-  try {
-    send();
-  } catch {
-    // Left out.
-  }
-}
-
 /** Sends a whole response. Never throws. */
 export function sendWhole(answer: ClientAnswer, { head, body }: WholeResponse): void {
   try {

@@ -2,10 +2,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Duplex } from "node:stream";
 import type { HeaderField } from "../../core/resources/app-headers.ts";
 import { gatherWrites } from "../../core/transport/gather-writes.ts";
-import { type ClientAnswer, ifSendable } from "./exchange.ts";
+import type { ClientAnswer } from "./exchange.ts";
 import { type ConnectionLimits, type HttpHandlers, maxHead, usualLimits } from "./http-handlers.ts";
 import { clientRequest } from "./http1-request.ts";
 import { IdleLimit } from "./idle-limit.ts";
+import { boundedInform } from "./interim.ts";
 import { refuseRaw } from "./raw-response.ts";
 
 /** Serves a user's connection that speaks HTTP/1.1, until it ends. */
@@ -65,7 +66,10 @@ function answerTo(request: IncomingMessage, response: ServerResponse, onLast: ()
   });
   return {
     gone: gone.signal,
-    inform: (status, headers) => ifSendable(() => inform(response, status, headers)),
+    inform: boundedInform(
+      (status, headers) => inform(response, status, headers),
+      () => response.socket?.writableNeedDrain !== false,
+    ),
     begin: ({ status, message, headers }, hasBody) => {
       const raw = headers.flat();
       response.writeHead(status, ...(message === "" ? [] : [message]), raw as string[]);

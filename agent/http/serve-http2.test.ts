@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { tlsPair } from "../../test/inside/tls-pair.ts";
-import { sendWhole } from "./exchange.ts";
+import { type ClientAnswer, sendWhole } from "./exchange.ts";
 import { type HttpHandlers, usualLimits } from "./http-handlers.ts";
 import { serveHttp2 } from "./serve-http2.ts";
 
@@ -95,4 +95,35 @@ test("a client that leaves before ends the wait", async () => {
   client.destroy();
   await serving;
   expect(server.destroyed).toBe(true);
+});
+
+test("a client that does not read gets no more interim responses than wait for it", async () => {
+  const { client, server, hold, release } = await held();
+  const asked: ClientAnswer[] = [];
+  const all = Promise.withResolvers<void>();
+  const exchange = async (_asked: unknown, answer: ClientAnswer): Promise<void> => {
+    if (asked.push(answer) === 60) all.resolve();
+  };
+  const serving = serveHttp2(server, { ...handlers, exchange });
+  const session = connectHttp2("https://kube.test", { createConnection: () => client });
+  session.on("error", () => {});
+  let hints = 0;
+  const streams = Array.from({ length: 60 }, () => session.request({ ":path": "/" }).on("headers", () => void (hints += 1)));
+  await all.promise;
+  const informAll = (): void => {
+    for (const answer of asked) answer.inform(103, [["link", "</a>"]]);
+  };
+  hold();
+  // The first takes the one write that is under way.
+  informAll();
+  for (let turns = 0; turns < 20; turns += 1) await turn();
+  for (let times = 0; times < 7; times += 1) informAll();
+  for (const answer of asked) sendWhole(answer, { head: { status: 200, message: "", headers: [] }, body: Buffer.alloc(0) });
+  const answered = streams.map(async (stream) => await once(stream, "response"));
+  release();
+  await Promise.all(answered);
+  expect(hints).toBeGreaterThan(0);
+  expect(hints).toBeLessThanOrEqual(64);
+  client.destroy();
+  await serving;
 });

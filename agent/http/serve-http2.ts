@@ -2,12 +2,15 @@ import { constants, type IncomingHttpHeaders, performServerHandshake, type Serve
 import type { TLSSocket } from "node:tls";
 import { leaveHandshake } from "../../core/node-internals/leave-handshake.ts";
 import type { HeaderField } from "../../core/resources/app-headers.ts";
-import { type ClientAnswer, type ClientRequest, ifSendable } from "./exchange.ts";
+import type { ClientAnswer, ClientRequest } from "./exchange.ts";
 import { type ConnectionLimits, type HttpHandlers, maxHead, usualLimits } from "./http-handlers.ts";
 import { IdleLimit } from "./idle-limit.ts";
+import { boundedInform } from "./interim.ts";
 import { passedInterim } from "./passed-fields.ts";
 import { fieldsObject, pairsOf } from "./upstream-http2.ts";
 
+/** Frames that wait to be written before interim responses are left out. */
+const mostWaiting = 32;
 /** What a connection begins with when its client speaks HTTP/2 without asking (RFC 9113 §3.4). */
 export const http2Preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
@@ -86,10 +89,14 @@ function answerTo(stream: ServerHttp2Stream): ClientAnswer {
   });
   return {
     gone: gone.signal,
-    inform: (status, headers) => {
-      if (stream.headersSent || stream.destroyed || stream.closed) return;
-      ifSendable(() => stream.additionalHeaders({ ...fieldsObject(passedInterim(headers)), ":status": status }));
-    },
+    inform: boundedInform(
+      (status, headers) => {
+        if (stream.headersSent || stream.destroyed || stream.closed) return;
+        stream.additionalHeaders({ ...fieldsObject(passedInterim(headers)), ":status": status });
+      },
+      // Frames of headers go past the stream's own queue.
+      () => (stream.session?.state.outboundQueueSize ?? mostWaiting) >= mostWaiting,
+    ),
     begin: ({ status, headers }, hasBody) => {
       stream.respond({ ...fieldsObject(headers), ":status": status }, hasBody ? { waitForTrailers: true } : { endStream: true });
       return stream;

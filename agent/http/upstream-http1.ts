@@ -1,10 +1,12 @@
 import { Agent, type IncomingMessage, request, type ClientRequest as SentRequest } from "node:http";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { HeaderField } from "../../core/resources/app-headers.ts";
 import { ignoreError } from "../../core/transport/dial/attempt.ts";
 import { keepAlive } from "../../core/transport/keep-alive.ts";
 import { fieldOf, fieldPairs, type UpstreamAnswer, type UpstreamRequest } from "./exchange.ts";
+import { limitInterim } from "./interim.ts";
 import { passedTrailers } from "./passed-fields.ts";
 
 /** Maximum size of a response's fields, bytes. */
@@ -72,7 +74,7 @@ export class UpstreamHttp1 {
     return socket.on("error", ignoreError);
   }
 
-  /** Sends a request; nothing of it is sent twice. Throws what opening a connection throws, and Node's errors. */
+  /** Sends a request; nothing of it is sent twice. Throws what opening a connection throws, `unavailable` for what is not a response, and Node's errors. */
   async send(asked: UpstreamRequest): Promise<UpstreamAnswer> {
     try {
       return await this.#exchange(asked);
@@ -82,7 +84,7 @@ export class UpstreamHttp1 {
     }
   }
 
-  /** Sends a request for another protocol. */
+  /** Sends a request for another protocol. Throws the same. */
   async upgrade(asked: UpstreamRequest, protocol: string): Promise<UpgradeAnswer> {
     const sent = this.#start(asked, [
       ["Connection", "Upgrade"],
@@ -90,7 +92,7 @@ export class UpstreamHttp1 {
     ]);
     return await new Promise((resolve, reject) => {
       sent.on("error", reject);
-      sent.once("response", (response: IncomingMessage) => resolve(answerOf(response, asked.method)));
+      settle(sent, asked, { resolve, reject });
       sent.once("upgrade", (response: IncomingMessage, socket: Duplex, first: Buffer) => {
         if (first.length > 0) socket.unshift(first);
         resolve({ upgraded: socket.on("error", ignoreError), head: { status: 101, headers: fieldPairs(response.rawHeaders) } });
@@ -107,11 +109,16 @@ export class UpstreamHttp1 {
   async #exchange(asked: UpstreamRequest): Promise<UpstreamAnswer> {
     const sent = this.#start(asked, []);
     const answer = new Promise<UpstreamAnswer>((resolve, reject) => {
-      sent.once("response", (response: IncomingMessage) => resolve(answerOf(response, asked.method)));
       // Stays: after the response, an error ends its body, which is where it counts.
       sent.on("error", (error) =>
         reject(isStale(sent, asked) ? new StaleConnection("the server has closed the connection", { cause: error }) : error),
       );
+      // Without a listener, Node ends the connection and reports nothing.
+      sent.once("upgrade", (_response: IncomingMessage, socket: Duplex) => {
+        socket.destroy();
+        reject(changedProtocol());
+      });
+      settle(sent, asked, { resolve, reject });
     });
     sent.on("continue", () => asked.onInform(100, []));
     sent.on("information", ({ statusCode, rawHeaders }) => {
@@ -121,21 +128,45 @@ export class UpstreamHttp1 {
     return await answer;
   }
 
-  #start({ method, target, host, headers, body, signal }: UpstreamRequest, more: readonly HeaderField[]): SentRequest {
+  #start({ method, target, host, headers, body }: UpstreamRequest, more: readonly HeaderField[]): SentRequest {
     const fields: readonly HeaderField[] = [["Host", host], ...headers, ...framing(method, headers, body !== undefined), ...more];
     const raw = fields.flat();
-    const sent = request({ agent: this.#agent, method, path: target, headers: raw, maxHeaderSize: maxHead, insecureHTTPParser: false });
-    endWith(sent, signal);
-    return sent;
+    return request({ agent: this.#agent, method, path: target, headers: raw, maxHeaderSize: maxHead, insecureHTTPParser: false });
   }
 }
 
-/** As the option `signal` of `request`, for less: that one watches the ends of a stream, too. */
-function endWith(sent: SentRequest, signal: AbortSignal): void {
-  const end = (): void => void sent.destroy(new Error("the request was given up"));
+interface Settling {
+  readonly resolve: (answer: UpstreamAnswer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Resolves with the response; rejects wherever Node reports no error, or reports it late: it destroys a request that waits for a connection in silence. */
+function settle(sent: SentRequest, { method, signal }: UpstreamRequest, { resolve, reject }: Settling): void {
+  let isAnswered = false;
+  const fail = (error: Error): void => {
+    reject(error);
+    sent.destroy(error);
+  };
+  sent.once("response", (response: IncomingMessage) => {
+    isAnswered = true;
+    // A 101 without the fields of an upgrade is a response for Node.
+    if (response.statusCode === 101) fail(changedProtocol());
+    else resolve(answerOf(response, method));
+  });
+  sent.on("information", limitInterim(fail));
+  // As the option `signal` of `request`, for less: that one watches the ends of a stream, too.
+  const end = (): void => fail(new Error("the request was given up"));
   if (signal.aborted) end();
   else signal.addEventListener("abort", end, { once: true });
-  sent.once("close", () => signal.removeEventListener("abort", end));
+  sent.once("close", () => {
+    signal.removeEventListener("abort", end);
+    // An error costs its stack.
+    if (!isAnswered) reject(new Error("the connection ended without a response"));
+  });
+}
+
+function changedProtocol(): PlatformError {
+  return new PlatformError("unavailable", "the server changed the protocol without being asked to (101)");
 }
 
 /** A kept connection ended before it took anything of a request that has no body: the request can go over another one. */

@@ -3,6 +3,7 @@ import type { HeaderField } from "../../core/resources/app-headers.ts";
 import { ignoreError } from "../../core/transport/dial/attempt.ts";
 import { watchHttp2, watchStream } from "../../core/transport/watch-http2.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "./exchange.ts";
+import { limitInterim } from "./interim.ts";
 import { passedTrailers } from "./passed-fields.ts";
 import type { OpenedRoad } from "./upstream-http1.ts";
 
@@ -76,8 +77,10 @@ export async function sendHttp2(session: ClientHttp2Session, asked: UpstreamRequ
   stream.on("trailers", (fields: IncomingHttpHeaders) => {
     received = pairsOf(fields);
   });
+  const count = limitInterim((error) => void setImmediate(() => stream.destroy(error)));
   stream.on("continue", () => onInform(100, []));
   stream.on("headers", (fields: IncomingHttpHeaders & { ":status"?: number }) => {
+    count();
     const status = fields[":status"] ?? 0;
     if (status > 101 && status < 200) onInform(status, pairsOf(fields));
   });
