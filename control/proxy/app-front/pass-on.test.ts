@@ -49,10 +49,12 @@ test.for([
   expect(hasBody({ headers })).toBe(has);
 });
 
-// Node's client accepts status lines that its server throws for, where nobody would catch it.
+// Node's client accepts status lines that its server throws for, where nobody would catch it, and a 101 without the fields of an upgrade.
 test.for([
   ["HTTP/1.1 042 X", 502],
   ["HTTP/1.1 200 O\u0001K", 502],
+  ["HTTP/1.1 101 Switching Protocols", 502],
+  ["HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade", 502],
   ["HTTP/1.1 200 Fine", 200],
 ] as const)("an agent that answers %j: the client gets %i", async ([line, expected]) => {
   const agent = createTcpServer((socket) => {

@@ -42,16 +42,20 @@ function attempt(request: IncomingMessage, response: ServerResponse, { agent, fa
     if (upstream.reusedSocket && left > 1 && !hasBody(request)) return attempt(request, response, { agent, failed, left: left - 1 });
     failed(thrown);
   });
-  // 101 without a request for it.
+  // A 101 without a request for it; without the fields of an upgrade, it is a response for Node.
   upstream.once("upgrade", (_answer, socket) => {
     socket.destroy();
-    failed(new Error("the agent changed the protocol of a request"));
+    failed(changedProtocol());
   });
   response.once("close", () => {
     if (!response.writableFinished) upstream.destroy();
   });
   if (hasBody(request)) request.pipe(upstream);
   else upstream.end();
+}
+
+function changedProtocol(): Error {
+  return new Error("the agent changed the protocol of a request");
 }
 
 /** Whether a request has a body, which may have been read already. Pure. */
@@ -61,6 +65,7 @@ export function hasBody({ headers }: Pick<IncomingMessage, "headers">): boolean 
 
 function passBack(answer: IncomingMessage, response: ServerResponse): void {
   const { statusCode = 502, statusMessage = "" } = answer;
+  if (statusCode === 101) throw changedProtocol();
   response.sendDate = false;
   response.writeHead(statusCode, statusMessage, answerHeaders(answer.rawHeaders) as string[]);
   if (response.socket !== null) gatherWrites(response.socket);

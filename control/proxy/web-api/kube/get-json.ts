@@ -35,8 +35,19 @@ export async function getJson({ agent, hold }: JsonOver, { cluster, path }: Json
   const request = agentRequest({ method: "GET", path, headers, over: agent });
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const late = new PlatformError("timeout", `Kubernetes cluster ${cluster} did not answer within ${answerMs / 1000} s`, { hint: "try again" });
-  const timer = setTimeout(() => request.destroy(late), answerMs);
-  request.on("response", resolve).on("error", reject).end();
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    reject(late);
+    request.destroy(late);
+  }, answerMs);
+  request.on("response", resolve).on("error", reject);
+  // Without a listener, Node ends the connection of a 101 and reports nothing.
+  request.once("upgrade", (_answer, socket) => {
+    socket.destroy();
+    reject(new Error("the agent changed the protocol of a request"));
+  });
+  request.once("close", () => reject(new Error("the connection ended without an answer"))).end();
   try {
     const response = await promise;
     if (response.statusCode !== 200) throw await refusal(response, cluster);
@@ -44,6 +55,7 @@ export async function getJson({ agent, hold }: JsonOver, { cluster, path }: Json
     return { value: parsed(body, cluster), size: body.length };
   } catch (thrown) {
     request.destroy();
+    if (isLate) throw late;
     if (thrown instanceof PlatformError) throw thrown;
     throw new PlatformError("unavailable", `the connection to Kubernetes cluster ${cluster} was lost`, { cause: thrown, hint: "try again" });
   } finally {
