@@ -18,6 +18,8 @@ export interface HostQuotas {
   databaseCertificate(host: HostIdentity): void;
   /** Tokens and certificates for applications, of its users. Throws `limit`. */
   appToken(host: HostIdentity): void;
+  /** Certificates for connections of a user's browsers to Kubernetes clusters, from whichever proxy. Throws `limit`. */
+  browserKube(user: string): void;
   /** Bytes of recordings. Throws `unavailable`, after which a host retries soon. */
   recording(host: HostIdentity, bytes: number): void;
 }
@@ -42,10 +44,14 @@ const sizes = {
   recording: [{ perSecond: 2 * mib, burst: 2_048 * mib }],
 } as const;
 
+/** Of a user: a page takes one or two, a terminal one. */
+const browserKube = { perSecond: 5, burst: 100 };
+
 /** `spare`: bytes that hosts may still fill on the disk of this service. */
 export function createHostQuotas(now: () => Date, spare: () => number): HostQuotas {
   const nodes = bucketsOf(1);
   const proxies = bucketsOf(proxyFactor);
+  const users = new Buckets(browserKube);
   const { share, leastBytes, leastPerSecond } = eventShare;
   const events = {
     node: new RoomShares(eventShare),
@@ -70,6 +76,10 @@ export function createHostQuotas(now: () => Date, spare: () => number): HostQuot
     databaseCertificate: (host) =>
       void (take("databaseCertificate", host, [1]) || refuse("limit", "requests for database certificates", "try again in a moment")),
     appToken: (host) => void (take("appToken", host, [1]) || refuse("limit", "requests for tokens of applications", "try again in a moment")),
+    browserKube: (user) => {
+      if (users.take(user, [1], now())) return;
+      throw new PlatformError("limit", "too many connections to Kubernetes clusters from your browsers at once", { hint: "try again in a moment" });
+    },
     recording: (host, bytes) => void (take("recording", host, [bytes]) || refuse("unavailable", "recordings")),
   };
 }

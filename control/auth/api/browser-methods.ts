@@ -68,6 +68,7 @@ export function terminalMethods({ context }: Api): Handlers<"signBrowserSsh" | "
     signBrowserKube: async ({ kube, hostId, tlsPublicKey }, caller) => {
       const { identity, proxyId, address: clientAddress } = inBrowser(caller);
       if (proxyId === undefined) throw new Error("a browser's call came without its proxy");
+      context.quotas.browserKube(identity.name);
       const inCluster = { ...identity, route: { kind: "kube", name: kube } } as const;
       const ask = { identity: inCluster, hostId, tlsPublicKey, clientAddress, proxyId, actor: actorOf(caller) };
       return { tlsCertificate: await signRelayedServed(context, ask) };
