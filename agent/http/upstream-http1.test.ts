@@ -13,10 +13,12 @@ async function upstreamOf(answer: (number: number, socket: Socket) => void, open
   const seen = { requests: 0 };
   const server = createServer((socket) => {
     ends.push(() => socket.destroy());
-    socket.on("error", () => {}).on("data", () => {
-      seen.requests += 1;
-      answer(seen.requests, socket);
-    });
+    socket
+      .on("error", () => {})
+      .on("data", () => {
+        seen.requests += 1;
+        answer(seen.requests, socket);
+      });
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   const { port } = server.address() as AddressInfo;

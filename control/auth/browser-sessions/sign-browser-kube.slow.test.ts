@@ -69,7 +69,11 @@ describe("a certificate of a proxy for a Kubernetes cluster, in the name of a br
     const sessions = [await world.open(), await world.open()];
     const bob = await addUser(world.t, "bob", { roles: ["access"] });
     const other = await world.open(bob);
-    const codeOf = async (one: OpenedSession): Promise<string> => await asked({}, by(one)).then(() => "", ({ code }: PlatformError) => code);
+    const codeOf = async (one: OpenedSession): Promise<string> =>
+      await asked({}, by(one)).then(
+        () => "",
+        ({ code }: PlatformError) => code,
+      );
     const answers = await Promise.all(Array.from({ length: 110 }, async (_, index) => await codeOf(sessions[index % 2] ?? other)));
     expect(answers.filter((code) => code === "limit")).toHaveLength(10);
     expect(answers.filter((code) => code === "")).toHaveLength(100);
