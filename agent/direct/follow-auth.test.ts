@@ -190,3 +190,53 @@ test("an auth service that does not take the list keeps the host connected; one 
   stop.abort();
   await running;
 });
+
+test.for(["limit", "internal", "unauthenticated"] as const)("offers refused with %s are reported again with the next report", async (code) => {
+  const { seen, facts, follow } = stage(answering);
+  facts.offered = [{ kind: "kube", name: "prod", labels: {} }];
+  facts.refuseOffers = new PlatformError(code, "too many reports from this host at once");
+  const stop = new AbortController();
+  const running = follow.run(stop.signal);
+  await until("it is up", () => follow.isUp);
+  expect(seen.offers).toEqual([]);
+  facts.refuseOffers = undefined;
+  await until("the list is reported", () => seen.offers.length > 0);
+  const reports = seen.reports.length;
+  await until("it has reported itself again", () => seen.reports.length > reports + 1);
+  stop.abort();
+  await running;
+  expect(seen).toMatchObject({ offers: [["kube/prod"]], connected: 1 });
+});
+
+test.for(["invalid", "denied", "unsupported"] as const)("offers refused with %s are not reported again before they change", async (code) => {
+  const { seen, facts, follow } = stage(answering);
+  facts.offered = [{ kind: "kube", name: "prod", labels: {} }];
+  facts.refuseOffers = new PlatformError(code, "the auth service does not take them");
+  const stop = new AbortController();
+  const running = follow.run(stop.signal);
+  await until("it is up", () => follow.isUp);
+  facts.refuseOffers = undefined;
+  const reports = seen.reports.length;
+  await until("it has reported itself again", () => seen.reports.length > reports + 1);
+  expect(seen.offers).toEqual([]);
+  facts.offered = [{ kind: "kube", name: "dev", labels: {} }];
+  follow.tell();
+  await until("the change is reported", () => seen.offers.length > 0);
+  stop.abort();
+  await running;
+  expect(seen.offers).toEqual([["kube/dev"]]);
+});
+
+test("of offers beyond the limits, those within them are reported", async () => {
+  const { seen, facts, follow } = stage(answering);
+  const big = { text: "x".repeat(2_000) };
+  facts.offered = Array.from({ length: 500 }, (_, n) => ({ kind: "kube", name: `cluster-${n}`, labels: {}, details: big }));
+  const stop = new AbortController();
+  const running = follow.run(stop.signal);
+  await until("they are reported", () => seen.offers.length > 0);
+  stop.abort();
+  await running;
+  expect(seen.offers[0]?.slice(0, 2)).toEqual(["kube/cluster-0", "kube/cluster-1"]);
+  expect(seen.offers[0]?.length).toBeGreaterThan(350);
+  expect(seen.offers[0]?.length).toBeLessThan(400);
+});

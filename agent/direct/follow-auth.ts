@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import { MovingWatch } from "../../core/api/moving-watch.ts";
-import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import { type ErrorCode, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { writeDocument } from "../../core/resources/document.ts";
 import { type HostStatus, hostStatusDocument } from "../../core/resources/host-status.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
-import { maxOffered, type Offered } from "../../core/resources/offered.ts";
+import { type Offered, OfferedPages } from "../../core/resources/offered.ts";
 import { version } from "../../core/versions/version.ts";
 
 /** Contents of a report. */
@@ -52,6 +52,9 @@ const usual = {
   /** Minimum time between two reports of changes, ms; of several changes in between, the last state is reported. */
   apartMs: 5_000,
 } as const;
+
+/** Refusals of offers that stay the same until the list changes, or the auth service has another version; after others, the next report has them again. */
+const finalCodes: ReadonlySet<ErrorCode> = new Set(["invalid", "denied", "unsupported"]);
 
 /**
  * A dialled host does for itself what a proxy does for a host with a tunnel: it follows the auth service's watch of roles,
@@ -197,17 +200,20 @@ export class FollowAuth {
   /** The whole list, when it has changed or the auth service may have lost it. Throws when the connection failed. */
   async #reportOffered(hostId: string): Promise<void> {
     const { log, client } = this.#options;
-    const offered = this.#options.offered()?.slice(0, maxOffered.count);
+    const offered = this.#options.offered();
     const json = JSON.stringify(offered);
     if (offered === undefined || json === this.#reported) return;
-    const message = offered.map(({ kind, name, labels, details }) => ({ kind, name, labels: { ...labels }, details: { ...details } }));
+    const all = offered.map(({ kind, name, labels, details }) => ({ kind, name, labels: { ...labels }, details: { ...details } }));
+    const sent = all.slice(0, new OfferedPages().add(all, false)?.length);
     try {
-      await (await client()).reportOffered({ hostId, offered: message });
+      await (await client()).reportOffered({ hostId, offered: sent });
+      if (sent.length < all.length)
+        log.warn("this host offers more than it may: users cannot reach the rest", { offered: all.length, sent: sent.length });
     } catch (thrown) {
       const { code, message: error, hint } = toPlatformError(thrown);
       if (code === "unavailable" || code === "timeout") throw thrown;
-      // It is the same until the list changes, or the auth service has another version.
       log.warn("the auth service does not accept what this host offers: users cannot reach it", { code, error, hint });
+      if (!finalCodes.has(code)) return;
     }
     this.#reported = json;
   }

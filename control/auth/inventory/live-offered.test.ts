@@ -29,6 +29,24 @@ test("a host offers a resource while it is connected", () => {
   expect(found()).toEqual([undefined, undefined]);
 });
 
+test("a list that is refused leaves the one before it, and its room", () => {
+  const offers = new LiveOffered({ get: () => ({ connected: true }) as LiveNode });
+  const cluster = (name: string): Offered[] => [{ kind: "kube", name, labels: {} }];
+  const most = 128 * 1024 * 1024;
+  offers.report("a", cluster("prod"), 1);
+  offers.report("b", cluster("test"), most - 2);
+  const changed: string[] = [];
+  using _listening = offers.onChange((id) => changed.push(id));
+  expect(() => offers.report("a", cluster("dev"), 3)).toThrow(expect.objectContaining({ code: "limit" }));
+  expect(offers.ofHost("a")).toEqual(cluster("prod"));
+  expect(changed).toEqual([]);
+  offers.report("a", cluster("dev"), 2);
+  expect(offers.ofHost("a")).toEqual(cluster("dev"));
+  expect(changed).toEqual(["a"]);
+  offers.report("b", [], 0);
+  offers.report("a", cluster("dev"), most);
+});
+
 test("a host that comes back without a service, or with nothing to offer, offers what it had no more", async () => {
   await using t = await openTestAuth();
   const { secret } = await t.admin.createToken({ roles: ["node", "app", "db"] });

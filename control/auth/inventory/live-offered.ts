@@ -26,14 +26,13 @@ export class LiveOffered {
     this.#live = live;
   }
 
-  /** Replaces the list of a host. Throws `limit`. */
+  /** Replaces the list of a host. Throws `limit`: the list before stays then. */
   report(hostId: string, offered: readonly Offered[], bytes: number, limits: OfferLimits = {}): void {
-    this.forget(hostId);
-    if (offered.length === 0) return;
-    if (this.#bytes + bytes > mostBytes)
-      throw new PlatformError("limit", "the hosts of this cluster offer more resources than the auth service can keep");
+    if (offered.length === 0) return void this.forget(hostId);
+    const total = this.#bytes - (this.#hosts.get(hostId)?.bytes ?? 0) + bytes;
+    if (total > mostBytes) throw new PlatformError("limit", "the hosts of this cluster offer more resources than the auth service can keep");
     this.#hosts.set(hostId, { offered, bytes, limits });
-    this.#bytes += bytes;
+    this.#bytes = total;
     this.#notify(hostId);
   }
 
