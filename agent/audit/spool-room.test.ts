@@ -27,24 +27,60 @@ async function uploadAll(spool: Spool): Promise<number> {
   return sent;
 }
 
+/** Records events of that length as long as there is room for one. Returns their number. */
+async function recordMasses(spool: Spool, length: number): Promise<number> {
+  for (let recorded = 0; ; recorded += 1) {
+    using room = await spool.hold(length + 600, 0);
+    if (room === undefined) return recorded;
+    await spool.record(refusal("x".repeat(length)), { isPast: true, room });
+  }
+}
+
 test("masses have room until three quarters are taken, and again once a batch has left; the log says it once", async () => {
   const spool = await open(10_000);
-  expect(await spool.hasRoom(0)).toBe(true);
-  while (await spool.hasRoom(0)) await spool.record(refusal("x".repeat(400)));
+  await recordMasses(spool, 400);
   await spool.record(refusal("somebody logs in"));
-  for (let turn = 0; turn < 100; turn += 1) expect(await spool.hasRoom(0)).toBe(false);
+  for (let turn = 0; turn < 100; turn += 1) expect(await spool.hold(1_000, 0)).toBeUndefined();
   expect(lines.filter((line) => line.includes("requests are refused"))).toHaveLength(1);
-  const later = spool.hasRoom(60_000);
+  const later = spool.hold(1_000, 60_000);
   await uploadAll(spool);
-  expect(await later).toBe(true);
+  expect(await later).toBeDefined();
+  await spool.close();
+});
+
+test("what is held is there for its events, whatever comes before them, and what they leave is given back", async () => {
+  const spool = await open(10_000);
+  const held = (await spool.hold(3_000, 0)) ?? expect.fail("no room");
+  await recordMasses(spool, 400);
+  expect(held.bytes).toBe(3_000);
+  await expect(
+    (async () => {
+      for (;;) await spool.record(refusal("x".repeat(400)));
+    })(),
+  ).rejects.toMatchObject({ code: "limit" });
+  for (let turn = 0; turn < 3; turn += 1) await spool.record(refusal("x".repeat(400)), { isPast: true, room: held });
+  expect(held.bytes).toBeLessThan(1_500);
+  held[Symbol.dispose]();
+  expect(held.bytes).toBe(0);
+  await spool.record(refusal("x".repeat(400)));
+  await spool.close();
+});
+
+test("half of the spool may be held, and who waits gets what is given back", async () => {
+  const spool = await open(10_000);
+  const held = (await spool.hold(5_000, 0)) ?? expect.fail("no room");
+  expect(await spool.hold(1, 0)).toBeUndefined();
+  await spool.record(refusal("a query"), { patienceMs: 1 });
+  const later = spool.hold(2_000, 60_000);
+  held[Symbol.dispose]();
+  expect((await later)?.bytes).toBe(2_000);
   await spool.close();
 });
 
 test("masses have no room while the disk takes nothing and memory is half full; what it has is kept", async () => {
   const spool = await open();
   await rm(folder, { recursive: true });
-  let kept = 0;
-  for (; await spool.hasRoom(0); kept += 1) await spool.record(refusal("x".repeat(1_900)), { isPast: true });
+  const kept = await recordMasses(spool, 1_900);
   expect(kept * 1_900).toBeLessThan(1_048_576);
   await mkdir(folder);
   await spool.close();

@@ -8,7 +8,7 @@ import type { Log } from "../../core/log/log.ts";
 import { startOf } from "../../core/processes/start-of.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { SegmentWriter } from "./segment-writer.ts";
-import { SpoolRoom } from "./spool-room.ts";
+import { type HeldRoom, SpoolRoom } from "./spool-room.ts";
 import { freeSegments, type Segment, type Writer } from "./spool-segments.ts";
 
 /** Audit events on this host until the auth service has them. */
@@ -19,10 +19,10 @@ export interface Spool {
    */
   record(facts: AuditFacts, options?: RecordOptions): Promise<void>;
   /**
-   * Whether there is room, now or within this time (ms), for one more of the events that come in masses. Ask before an action whose event is recorded after
-   * it, with `isPast`. Never rejects.
+   * Holds room of so many bytes, now or within this time (ms), for events that come in masses; undefined: there is none. Ask before an action whose events are
+   * recorded after it, with `isPast`, and dispose of the room when all of them are. Never rejects.
    */
-  hasRoom(waitMs: number): Promise<boolean>;
+  hold(bytes: number, waitMs: number): Promise<HeldRoom | undefined>;
   /** Whether a batch waits that no event can join any more. */
   readonly hasWhole: boolean;
   /** The oldest batch, or `undefined` when there is nothing to send. The same batch until it is removed. */
@@ -44,6 +44,8 @@ export interface RecordOptions {
   readonly patienceMs?: number;
   /** Of something that has happened already: where the disk does not take it, it waits in memory, and this resolves (`LateEvents`). */
   readonly isPast?: boolean;
+  /** The event's bytes are taken from it, as far as it has them. */
+  readonly room?: HeldRoom | undefined;
 }
 
 export interface Batch {
@@ -96,27 +98,30 @@ class FileSpool implements Spool {
     this.#commits = new GroupCommit({ folder, log, segments: this.#segments, room: this.#room, lateWritten: () => this.onRecorded() });
   }
 
-  async record(facts: AuditFacts, { patienceMs = 0, isPast = false }: RecordOptions = {}): Promise<void> {
+  async record(facts: AuditFacts, { patienceMs = 0, isPast = false, room }: RecordOptions = {}): Promise<void> {
     const { clusterName, now = () => new Date() } = this.#options;
     // Loaded at the first event: its schemas take megabytes that an idle agent can save.
     this.#make ??= (await import("../../core/audit/audit-event.ts")).makeAuditEvent;
     const until = performance.now() + roomMs;
     // Many wait, and each that goes on takes room from the others.
-    while (patienceMs > 0 && this.#room.isCrowded) await this.#room.batchLeft(until);
+    while (patienceMs > 0 && this.#room.isCrowded) await this.#room.moreRoom(until);
     const line = `${JSON.stringify(this.#make(facts, { clusterName, now: now(), uid: randomUUID() }))}\n`;
-    this.#room.take(Buffer.byteLength(line));
+    this.#room.take(Buffer.byteLength(line), room);
     await this.#commits.add(line, { patienceMs, isPast });
     this.onRecorded();
   }
 
-  async hasRoom(waitMs: number): Promise<boolean> {
+  async hold(bytes: number, waitMs: number): Promise<HeldRoom | undefined> {
     const until = performance.now() + waitMs;
-    try {
-      while (this.#room.isCrowded || this.#commits.isCrowded) await this.#room.batchLeft(until);
-      return true;
-    } catch {
-      this.#room.tellCrowded();
-      return false;
+    for (;;) {
+      const held = this.#commits.isCrowded ? undefined : this.#room.hold(bytes);
+      if (held !== undefined) return held;
+      try {
+        await this.#room.moreRoom(until);
+      } catch {
+        this.#room.tellCrowded();
+        return undefined;
+      }
     }
   }
 

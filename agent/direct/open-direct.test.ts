@@ -8,6 +8,7 @@ import { parseHostPort } from "../../core/transport/host-port.ts";
 import { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { insideAuthorities } from "../../test/inside/authorities.ts";
 import { openAccessSource } from "../access/access-source.ts";
+import { HeldRoom } from "../audit/spool-room.ts";
 import { followAuthorities } from "../follow-authorities.ts";
 import { allAddresses, type DirectOptions, openDirect, ownAddresses } from "./open-direct.ts";
 
@@ -119,7 +120,7 @@ async function serving() {
       ports: [{ kind: "ssh", listen: { host: "127.0.0.1", port: 0 }, publicAddresses: [] }],
     },
     auth: { client: async () => client, close: () => dropped.resolve(), onRenewed: () => {} },
-    audit: { record: async () => {}, hasRoom: async () => true },
+    audit: { record: async () => {}, hold: async () => new HeldRoom(0, () => {}) },
     authorities: followAuthorities({ access, identity, log: silentLog }, end.signal),
     local: () => undefined,
     serve: async (stream) => {

@@ -26,7 +26,7 @@ export interface DirectOptions {
   readonly log: Log;
   readonly identity: Pick<IdentityKeeper, "current">;
   readonly auth: { client: FollowAuthOptions["client"]; close(): void; onRenewed(listener: () => void): void };
-  readonly audit: Pick<Spool, "record" | "hasRoom">;
+  readonly audit: Pick<Spool, "record" | "hold">;
   readonly access: Pick<AccessSource, "refresh">;
   readonly authorities: Pick<AuthorityFollower, "ask">;
   /** This host's local address on its connection to the auth service, once there was one. */

@@ -9,6 +9,7 @@ import { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { joinHost as joinProxy, openTestAuth } from "../../test/inside/open-auth.ts";
 import { until } from "../../test/world/until.ts";
 import { openAccessSource } from "../access/access-source.ts";
+import { HeldRoom } from "../audit/spool-room.ts";
 import { AuthSource } from "../auth-source.ts";
 import { followAuthorities } from "../follow-authorities.ts";
 import { openDirect } from "./open-direct.ts";
@@ -38,7 +39,7 @@ test("the auth service does not see the host as gone while it moves to a connect
       authServer: { host: "127.0.0.1", port: 3025 },
       ports: [{ kind: "kube", listen: { host: "127.0.0.1", port: 0 }, publicAddresses: [] }],
     },
-    audit: { record: async () => {}, hasRoom: async () => true },
+    audit: { record: async () => {}, hold: async () => new HeldRoom(0, () => {}) },
     authorities: followAuthorities({ access, identity, log: silentLog }, end.signal),
     local: () => undefined,
     serve: async () => {},

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AuditFacts } from "../../core/audit/audit-events.ts";
 import { silentLog } from "../../core/log/log.ts";
 import { openSpool, type Spool } from "../audit/spool.ts";
+import { HeldRoom } from "../audit/spool-room.ts";
 import { apiWorldOfFile, kubeRole } from "./testing/api-world.ts";
 import { enterSeen, podPath, spdyRequest } from "./testing/upgrade-client.ts";
 
@@ -24,10 +25,11 @@ const webAlone = kubeRole("access", [{ kind: "pod", namespace: "a", name: "web-*
 /** An audit log with room, or not, and what has got into it. */
 function audit(hasRoom: () => boolean | Promise<boolean>) {
   const events: AuditFacts[] = [];
-  return { events, record: async (facts: AuditFacts) => void events.push(facts), hasRoom: async () => await hasRoom() };
+  const hold = async (bytes: number) => ((await hasRoom()) ? new HeldRoom(bytes, () => {}) : undefined);
+  return { events, record: async (facts: AuditFacts) => void events.push(facts), hold };
 }
 
-async function ask(used: { readonly audit: Pick<Spool, "record" | "hasRoom">; readonly method?: string; readonly path?: string }) {
+async function ask(used: { readonly audit: Pick<Spool, "record" | "hold">; readonly method?: string; readonly path?: string }) {
   const { tls } = await world.enter({ access: { roles: [webAlone] }, deps: { audit: used.audit } });
   const sent = request({ createConnection: () => tls, host: "kube.test", path: used.path ?? podPath, method: used.method ?? "GET" }).end();
   const [response] = (await once(sent, "response")) as [IncomingMessage];
@@ -52,7 +54,7 @@ test("a request waits for room in the audit log", async () => {
 
 test("while the spool is crowded requests are refused, and each that was made is in it", async () => {
   const spool = await openSpool({ folder, clusterName: "inside", log: silentLog, maxBytes: 20_000 });
-  const log = { record: spool.record.bind(spool), hasRoom: async () => await spool.hasRoom(0) };
+  const log = { record: spool.record.bind(spool), hold: async (bytes: number) => await spool.hold(bytes, 0) };
   const answers = [];
   do answers.push(await ask({ audit: log }));
   while (answers.at(-1)?.status === 200);
@@ -67,6 +69,47 @@ test("while the spool is crowded requests are refused, and each that was made is
   );
   await spool.remove(batch);
   expect(await ask({ audit: log })).toMatchObject({ status: 200 });
+  await spool.close();
+});
+
+test("watches that end while the auth service is away leave the room of others: each has had its own since it began", async () => {
+  const spool = await openSpool({ folder, clusterName: "inside", log: silentLog, maxBytes: 40_000 });
+  const log = { record: spool.record.bind(spool), hold: async (bytes: number) => await spool.hold(bytes, 0) };
+  const open: { end(): unknown }[] = [];
+  world.onRequest = (_request, response) => {
+    response.write("{}");
+    open.push(response);
+  };
+  const watch = async (): Promise<{ readonly status: number | undefined; readonly body: Promise<string> }> => {
+    const { tls } = await world.enter({ deps: { audit: log } });
+    const sent = request({ createConnection: () => tls, host: "kube.test", path: `${pods}?watch=1` }).end();
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    return { status: response.statusCode, body: text(response) };
+  };
+  const watches = [];
+  do watches.push(await watch());
+  while (watches.at(-1)?.status === 200);
+  expect(open).toHaveLength(watches.length - 1);
+  // Others that come in masses take what is left to them.
+  const masses = async (): Promise<boolean> => {
+    using room = await spool.hold(1_100, 0);
+    if (room !== undefined) await spool.record({ event: "auth", error: "x".repeat(500) }, { isPast: true, room });
+    return room !== undefined;
+  };
+  while (await masses());
+  for (const one of open) one.end();
+  await Promise.all(watches.map(({ body }) => body));
+  const ends = (events: readonly string[]): number => events.filter((line) => line.includes('"phase":"end"')).length;
+  const batch = (await spool.next()) ?? expect.fail("no events");
+  let found = ends(batch.events);
+  // The quarter of sessions.
+  for (let recorded = 0; recorded < 8_000; recorded += 2_000) await spool.record({ event: "auth", error: "x".repeat(1_700) });
+  await spool.remove(batch);
+  for (let more = await spool.next(); more !== undefined; more = await spool.next()) {
+    found += ends(more.events);
+    await spool.remove(more);
+  }
+  expect(found).toBe(open.length);
   await spool.close();
 });
 

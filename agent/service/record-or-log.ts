@@ -4,6 +4,7 @@ import { errorText, type PlatformError } from "../../core/errors/platform-error.
 import { type ServedKind, servedName } from "../../core/kinds/service-kinds.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { Spool } from "../audit/spool.ts";
+import type { HeldRoom } from "../audit/spool-room.ts";
 import type { ServiceDeps } from "./service.ts";
 
 interface RecordDeps {
@@ -12,9 +13,9 @@ interface RecordDeps {
 }
 
 /** Records an event of something that has happened already: what a full disk does not take waits in memory, any other failure is only logged. Never throws. */
-export async function recordOrLog({ audit, log }: RecordDeps, event: AuditFacts): Promise<void> {
+export async function recordOrLog({ audit, log }: RecordDeps, event: AuditFacts, room?: HeldRoom): Promise<void> {
   try {
-    await audit.record(event, { isPast: true });
+    await audit.record(event, { isPast: true, room });
   } catch (thrown) {
     log.error("could not record an audit event", { event: event.event, sid: "sid" in event ? event.sid : undefined, error: errorText(thrown) });
   }

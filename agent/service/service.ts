@@ -58,7 +58,7 @@ export interface ServiceDeps {
   /** The newest host credentials: a new connection presents the newest certificate. */
   readonly credentials: () => HostCredentials;
   readonly access: AccessSource;
-  readonly audit: Pick<Spool, "record" | "hasRoom">;
+  readonly audit: Pick<Spool, "record" | "hold">;
   readonly recordings: Pick<Recordings, "begin" | "keep" | "sendNow">;
   /** Sessions that run in this process. */
   readonly live: LiveSessions;

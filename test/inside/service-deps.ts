@@ -1,4 +1,5 @@
 import type { Access } from "../../agent/access/access-source.ts";
+import { HeldRoom } from "../../agent/audit/spool-room.ts";
 import { UserShares } from "../../agent/service/connection-limits.ts";
 import { LiveSessions } from "../../agent/service/live-sessions.ts";
 import type { ServiceDeps } from "../../agent/service/service.ts";
@@ -43,7 +44,7 @@ export function serviceDeps(options: InsideService): { readonly deps: ServiceDep
   const deps: ServiceDeps = {
     credentials: () => credentials,
     access: { at: answer, fresh: answer, refresh: async () => access, ageMs: options.ageMs ?? (() => 0), announce: () => {}, follow },
-    audit: { record: options.record ?? (async (facts) => void events.push(facts)), hasRoom: async () => true },
+    audit: { record: options.record ?? (async (facts) => void events.push(facts)), hold: async () => new HeldRoom(0, () => {}) },
     recordings: { begin: () => unused("recordings"), keep: () => false, sendNow: () => unused("recordings") },
     live: new LiveSessions(),
     node,

@@ -1,5 +1,6 @@
 import type { AuditFacts } from "../../../core/audit/audit-events.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import type { HeldRoom } from "../../audit/spool-room.ts";
 import { type ClientRequest, fieldOf } from "../../http/exchange.ts";
 import { recordOrLog } from "../../service/record-or-log.ts";
 import type { KubeSession } from "../kube-session.ts";
@@ -10,10 +11,12 @@ export const goneStatus = 499;
 
 /** Time that a request waits for room in the audit log, ms. */
 const roomMs = 5_000;
+/** Bytes of an event beside what is known when the request is admitted: its time and cluster, the figures of the end, an error of usual length. */
+const unknownBytes = 768;
 
 /**
- * The audit event of one request: at its end, and for a watch or a stream at its beginning too. A request is admitted only while there is room for such
- * events, which come in masses; the quarter of the spool that they leave has room for those of requests that run.
+ * The audit event of one request: at its end, and for a watch or a stream at its beginning too. Such events come in masses: a request is admitted with the room
+ * for its own, however long it lasts, so that their end leaves others the quarter of the spool that is theirs.
  */
 export class RequestNote {
   readonly bytes = { received: 0, transmitted: 0 };
@@ -22,7 +25,8 @@ export class RequestNote {
   readonly #began = performance.now();
   #judged: Judged | undefined;
   #path: string;
-  #isAdmitted = false;
+  /** For its events, from its admission to its end. */
+  #room: HeldRoom | undefined;
   #isCrowdedOut = false;
   #hasBegun = false;
   #isDone = false;
@@ -43,17 +47,20 @@ export class RequestNote {
   }
 
   /**
-   * The request may be made: there is room to record it. Throws `unavailable` when there is none for `waitMs`, and the reason of `signal` when it is
-   * aborted meanwhile.
+   * The request may be made: there is room for so many events of it. Throws `unavailable` when there is none for some seconds, and the reason of `signal` when it
+   * is aborted meanwhile.
    */
-  async admit(signal: AbortSignal, waitMs = roomMs): Promise<void> {
-    this.#isAdmitted = !this.#isRecorded || (await this.#session.deps.audit.hasRoom(waitMs));
+  async admit(signal: AbortSignal, events: 1 | 2 = 1): Promise<void> {
+    const isRecorded = this.#isRecorded;
+    if (isRecorded) this.#room = await this.#session.deps.audit.hold(events * (bytesOf(this.#event(0)) + unknownBytes), roomMs);
     signal.throwIfAborted();
-    if (this.#isAdmitted) return;
+    if (!isRecorded || this.#room !== undefined) return;
     this.#isCrowdedOut = true;
-    throw new PlatformError("unavailable", "this agent cannot record requests right now: too many audit events are waiting for the auth service", {
-      hint: "try again in a moment",
-    });
+    throw new PlatformError(
+      "unavailable",
+      "this agent cannot record requests right now: too many are running, or too many audit events are waiting for the auth service",
+      { hint: "try again in a moment" },
+    );
   }
 
   /** There was no room for it. */
@@ -64,7 +71,7 @@ export class RequestNote {
   /** A watch or a stream has been answered, and goes on. */
   async begin(status: number): Promise<void> {
     this.#hasBegun = true;
-    await recordOrLog(this.#session.deps, { ...this.#event(status), phase: "begin" });
+    await recordOrLog(this.#session.deps, { ...this.#event(status), phase: "begin" }, this.#room);
   }
 
   /** Records the end, once. Never throws. */
@@ -84,7 +91,8 @@ export class RequestNote {
   /** A request that was refused has done nothing: its event does not take the room of those that have. */
   async #record(event: AuditFacts): Promise<void> {
     const { deps } = this.#session;
-    if (this.#isAdmitted || (await deps.audit.hasRoom(0))) await recordOrLog(deps, event);
+    using room = this.#room ?? (await deps.audit.hold(bytesOf(event) + unknownBytes, 0));
+    if (room !== undefined) await recordOrLog(deps, event, room);
   }
 
   #event(status: number) {
@@ -113,6 +121,10 @@ export class RequestNote {
       ...optional("addr.remote", clientAddress),
     };
   }
+}
+
+function bytesOf(event: AuditFacts): number {
+  return Buffer.byteLength(JSON.stringify(event));
 }
 
 /** The identity that the API server saw, for events. Pure. */

@@ -43,7 +43,7 @@ export async function serveRequest(asked: ClientRequest, answer: ClientAnswer, s
     }
     stops.push(session.running.add({ judged, end: (why) => over.abort(why) }));
     const signal = AbortSignal.any([answer.gone, over.signal]);
-    await note.admit(signal);
+    await note.admit(signal, judged.isWatch ? 2 : 1);
     if (judged.deletion !== undefined) {
       const { deletion } = judged;
       stops.push(session.requests.take(session.user.name, "deletions of several objects"));

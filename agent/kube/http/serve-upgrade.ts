@@ -68,7 +68,7 @@ export async function serveUpgrade(request: IncomingMessage, socket: Duplex, ses
     stops.push(session.running.add({ judged, end: (why) => over.abort(why) }));
     const program = judged.stream && { judged, stream: judged.stream, query: programQuery(target) };
     const signal = AbortSignal.any([gone.signal, over.signal]);
-    await note.admit(signal);
+    await note.admit(signal, 2);
     await serveWanted({ asked, judged, target, protocol, program }, { socket, session, note, over, signal });
   } catch (thrown) {
     if (gone.signal.aborted) return note.end(goneStatus);
