@@ -6,6 +6,7 @@ import { maxDirectAddresses } from "../../core/resources/directory-host.ts";
 import type { HostStatus } from "../../core/resources/host-status.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
 import type { Offered } from "../../core/resources/offered.ts";
+import { canonicalIp } from "../../core/transport/canonical-ip.ts";
 import { formatHostPort, type HostPort, withPort } from "../../core/transport/host-port.ts";
 import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import type { AccessSource } from "../access/access-source.ts";
@@ -167,7 +168,7 @@ export function ownAddresses(
   local: string | undefined,
 ): OwnAddresses {
   const { host, port } = bound;
-  const own = advertiseIp ?? (everywhere.has(host) ? local?.replace(/^::ffff:(?=\d+\.)/, "") : host);
+  const own = advertiseIp ?? (everywhere.has(host) ? local && canonicalIp(local) : host);
   const first = own === undefined ? [] : [formatHostPort({ host: own, port })];
   const open = publicAddresses.map((address) => formatHostPort(withPort(address, bound)));
   const addresses = [...new Set([...first, ...open])].slice(0, maxDirectAddresses);

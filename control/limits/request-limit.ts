@@ -1,5 +1,6 @@
 import { isIP, isIPv6, type Socket } from "node:net";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { canonicalIp } from "../../core/transport/canonical-ip.ts";
 import { Buckets } from "./buckets.ts";
 
 /* Limits of requests by the client's network. */
@@ -58,8 +59,8 @@ export class RequestLimit {
 
 /** Network of an address with or without a port: an IPv6 /64 is one network, since it usually belongs to one client. */
 export function clientNetwork(peer: string): string {
-  const address = isIP(peer) === 0 ? peer.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1") : peer;
-  if (!isIPv6(address) || address.startsWith("::ffff:")) return address;
+  const address = canonicalIp(isIP(peer) === 0 ? peer.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1") : peer);
+  if (!isIPv6(address)) return address;
   const [head = "", tail] = address.split("::");
   const front = head.split(":").filter((part) => part !== "");
   const back = (tail ?? "").split(":").filter((part) => part !== "");

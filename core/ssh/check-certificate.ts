@@ -1,5 +1,6 @@
 import { BlockList, isIP } from "node:net";
 import { PlatformError } from "../errors/platform-error.ts";
+import { canonicalIp } from "../transport/canonical-ip.ts";
 import type { SshCertificate } from "./certificate.ts";
 import { lineBlob, parsePublicBlob } from "./keys.ts";
 import { verifyBlob } from "./signature.ts";
@@ -71,7 +72,7 @@ function refuseOption(option: string, value: string, clientAddress: string | und
  * A list that does not parse matches nothing.
  */
 export function matchesSource(list: string, address: string): boolean {
-  const plain = address.startsWith("::ffff:") && isIP(address.slice(7)) === 4 ? address.slice(7) : address;
+  const plain = canonicalIp(address);
   const family = familyOf(plain);
   if (family === undefined) return false;
   const allowed = new BlockList();

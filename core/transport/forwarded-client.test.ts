@@ -17,6 +17,8 @@ test.for<readonly [what: string, header: string | undefined, client: string | un
   ["IPv6 in brackets", "[2001:db8::7]", "2001:db8::7"],
   ["IPv6 with a port", "[2001:db8::7]:40000", "2001:db8::7"],
   ["IPv4 in IPv6", "::ffff:192.0.2.7", "192.0.2.7"],
+  ["IPv4 in IPv6, in hexadecimal", "[::ffff:c000:207]:40000", "192.0.2.7"],
+  ["IPv6 in its shortest form", "2001:DB8:0:0:0:0:0:7", "2001:db8::7"],
   ["a balancer's own request", "10.0.0.7", "10.0.0.7"],
   ["without spaces", "203.0.113.1,192.0.2.7", "192.0.2.7"],
   ["nobody without the header", undefined, undefined],

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { PlatformError } from "../errors/platform-error.ts";
+import { canonicalIp } from "./canonical-ip.ts";
 
 export interface HostPort {
   /** Name or address; IPv6 without brackets. */
@@ -36,9 +37,8 @@ export function formatHostPort({ host, port }: HostPort): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** The address of `ip`, `ip:port` or `[ip]:port`, IPv4 without the IPv6 wrapping; empty if there is none. */
+/** The address of `ip`, `ip:port` or `[ip]:port`, as `canonicalIp` writes it; empty if there is none. */
 export function ipOf(address: string): string {
   const host = isIP(address) > 0 ? address : (/^\[?([0-9A-Fa-f.:]+)\]?:\d{1,5}$/.exec(address)?.[1] ?? "");
-  const plain = host.startsWith("::ffff:") && isIP(host.slice(7)) === 4 ? host.slice(7) : host;
-  return isIP(plain) > 0 ? plain : "";
+  return isIP(host) > 0 ? canonicalIp(host) : "";
 }

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { canonicalIp } from "../../../core/transport/canonical-ip.ts";
 import { formatHostPort, type HostPort } from "../../../core/transport/host-port.ts";
 import type { ListenSockets } from "../../../core/transport/listen-sockets.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
@@ -29,7 +30,7 @@ interface TcpListening {
 /** Throws `unavailable` when it cannot listen on the port. */
 export async function listenTcp(address: HostPort, { sockets, log, take }: TcpListening): Promise<TcpListener> {
   const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 }, (socket) =>
-    take(socket, socket.remoteAddress ?? ""),
+    take(socket, canonicalIp(socket.remoteAddress ?? "")),
   );
   try {
     const bound = await sockets.listen(server, { purpose: "auth", ...address });

@@ -65,7 +65,7 @@ export class ConnectionBounds {
 
 /** Network of the client, by `clientNetwork`. */
 function isLoopback(network: string): boolean {
-  return /^(::ffff:)?127\./.test(network) || network === "0:0:0:0";
+  return network.startsWith("127.") || network === "0:0:0:0";
 }
 
 /** Silence after which a connection is checked, and the time for a PING's answer, ms. */

@@ -5,6 +5,7 @@ import { onBehalfOf } from "../../../core/api/auth-call.ts";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { canonicalIp } from "../../../core/transport/canonical-ip.ts";
 import { formatHostPort } from "../../../core/transport/host-port.ts";
 import { httpStatus } from "./answer-errors.ts";
 import { acceptedPage, invitePage, pageHeaders, refusedPage } from "./pages.ts";
@@ -80,7 +81,7 @@ interface Asked {
 }
 
 function asked({ params, ip }: FastifyRequest<WithToken>): Asked {
-  return { token: params.token, call: onBehalfOf(ip.replace(/^::ffff:(?=\d+\.)/, "")) };
+  return { token: params.token, call: onBehalfOf(canonicalIp(ip)) };
 }
 
 async function form({ auth }: InviteServices, { token, call }: Asked, error?: PlatformError): Promise<string> {

@@ -2,6 +2,7 @@ import { createServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { errorText, PlatformError } from "../../errors/platform-error.ts";
 import type { Log } from "../../log/log.ts";
+import { canonicalIp } from "../canonical-ip.ts";
 import { formatHostPort, type HostPort } from "../host-port.ts";
 import type { ListenSockets } from "../listen-sockets.ts";
 
@@ -20,7 +21,7 @@ export interface ListenOptions {
   readonly log: Log;
   /** Maximum concurrent connections; further ones are closed on arrival. */
   readonly maxConnections: number;
-  /** Every socket has an error listener already and is paused. */
+  /** Every socket has an error listener already and is paused. Its remote address is as `canonicalIp` writes it. */
   readonly onSocket: (socket: Socket) => void;
 }
 
@@ -35,6 +36,8 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   }
   server.on("connection", (socket) => {
     socket.on("error", onError);
+    const { remoteAddress = "", remotePort } = socket;
+    if (canonicalIp(remoteAddress) !== remoteAddress) setPeer(socket, { remoteAddress: canonicalIp(remoteAddress), remotePort });
     options.onSocket(socket);
   });
   try {
@@ -52,10 +55,9 @@ export async function listen(options: ListenOptions): Promise<Listener> {
 /** A new connection: a socket, or a stream inside one that came as a connection upgrade, with the addresses of that one. */
 export type ArrivedSocket = Duplex & Pick<Partial<Socket>, "remoteAddress" | "remotePort">;
 
-/** `ip:port` of the other end, IPv4 without the IPv6 wrapping. */
+/** `ip:port` of the other end, as `canonicalIp` writes it. */
 export function peerAddress(socket: Pick<ArrivedSocket, "remoteAddress" | "remotePort">): string {
-  const host = (socket.remoteAddress ?? "unknown").replace(/^::ffff:(?=\d+\.)/, "");
-  return formatHostPort({ host, port: socket.remotePort ?? 0 });
+  return formatHostPort({ host: canonicalIp(socket.remoteAddress ?? "unknown"), port: socket.remotePort ?? 0 });
 }
 
 /** Gives a connection the address of the client behind a balancer, for all who look at it later. */

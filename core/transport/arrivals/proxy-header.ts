@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { PlatformError } from "../../errors/platform-error.ts";
+import { canonicalIp } from "../canonical-ip.ts";
 import type { HostPort } from "../host-port.ts";
 
 /**
@@ -15,7 +16,7 @@ import type { HostPort } from "../host-port.ts";
 export interface ProxyHeader {
   /** Its length, bytes. */
   readonly length: number;
-  /** The client; undefined: the balancer itself, or it does not know. */
+  /** The client, its address as `canonicalIp` writes it; undefined: the balancer itself, or it does not know. */
   readonly client: HostPort | undefined;
 }
 
@@ -49,7 +50,7 @@ function readLine(bytes: Buffer): ProxyHeader | undefined {
   const isWhole = isAddress(source) && isAddress(destination) && isPort(sourcePort) && isPort(destinationPort) && more.length === 0;
   // An address with a zone belongs to the balancer's machine.
   if (!isWhole || source.includes("%")) throw invalid("its line cannot be read");
-  return { length, client: { host: source, port: Number(sourcePort) } };
+  return { length, client: { host: canonicalIp(source), port: Number(sourcePort) } };
 }
 
 function isPort(text: string): boolean {
@@ -71,9 +72,7 @@ function readBinary(bytes: Buffer): ProxyHeader | undefined {
 
 function addressOf(bytes: Buffer): string {
   if (bytes.length === 4) return bytes.join(".");
-  const groups = Array.from({ length: 8 }, (_, group) => bytes.readUInt16BE(2 * group).toString(16));
-  // The URL parser writes the shortest form, as sockets do.
-  return new URL(`http://[${groups.join(":")}]/`).hostname.slice(1, -1);
+  return canonicalIp(Array.from({ length: 8 }, (_, group) => bytes.readUInt16BE(2 * group).toString(16)).join(":"));
 }
 
 function invalid(why: string): PlatformError {

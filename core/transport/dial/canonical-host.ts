@@ -1,5 +1,6 @@
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 import { domainToASCII } from "node:url";
+import { canonicalIp } from "../canonical-ip.ts";
 
 /** A host in comparable form: a name in lower case without trailing dots, in its xn-- form if not ASCII, or an address in its shortest form. */
 export type CanonicalHost =
@@ -29,11 +30,8 @@ function inAscii(text: string): string {
 }
 
 function canonicalIpv6(text: string): CanonicalHost {
-  const address = new URL(`http://[${text}]/`).hostname.slice(1, -1);
-  const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(address);
-  if (mapped === null) return { kind: "address", family: "ipv6", address };
-  const [high, low] = [Number.parseInt(mapped[1] ?? "", 16), Number.parseInt(mapped[2] ?? "", 16)];
-  return { kind: "address", family: "ipv4", address: [high >> 8, high & 255, low >> 8, low & 255].join(".") };
+  const address = canonicalIp(text);
+  return { kind: "address", family: isIPv4(address) ? "ipv4" : "ipv6", address };
 }
 
 /** Addresses that mean the machine itself; the unspecified ones connect there as well. */

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from "fa
 import type { z } from "zod";
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import { canonicalIp } from "../../../../core/transport/canonical-ip.ts";
 import type { Api } from "./api.ts";
 import { type BrowserUser, requireBearer, requireOwnPage, requireSession } from "./authenticate.ts";
 import type { ApiPath, ApiSchema } from "./declared-route.ts";
@@ -116,9 +117,9 @@ function userOf({ sessions }: Api, request: FastifyRequest): { browser: BrowserU
   return { browser, auth: sessions.clientOf(browser, addressOf(request)) };
 }
 
-/** The client's address, an IPv4 one as such. */
+/** The client's address, as `canonicalIp` writes it. */
 function addressOf({ ip }: FastifyRequest): string {
-  return ip.replace(/^::ffff:(?=\d+\.)/, "");
+  return canonicalIp(ip);
 }
 
 function signalOf({ raw }: FastifyReply): AbortSignal {

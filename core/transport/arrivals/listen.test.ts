@@ -1,0 +1,33 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { expect, test } from "vitest";
+import { silentLog } from "../../log/log.ts";
+import { ListenSockets } from "../listen-sockets.ts";
+import { listen, peerAddress } from "./listen.ts";
+
+test("a client of IPv4 at a listener for both has its IPv4 address, for all who look at it", async () => {
+  const arrived = Promise.withResolvers<Socket>();
+  const listener = await listen({
+    address: { host: "::", port: 0 },
+    purpose: "test",
+    sockets: new ListenSockets(),
+    log: silentLog,
+    maxConnections: 1,
+    onSocket: arrived.resolve,
+  });
+  const client = connect(listener.address.port, "127.0.0.1");
+  await once(client, "connect");
+  const socket = await arrived.promise;
+  expect([socket.remoteAddress, peerAddress(socket)]).toEqual(["127.0.0.1", `127.0.0.1:${client.localPort}`]);
+  client.destroy();
+  socket.destroy();
+  await listener.close();
+});
+
+test.for([
+  ["::ffff:c000:207", "192.0.2.7:1"],
+  ["2001:DB8:0:0:0:0:0:1", "[2001:db8::1]:1"],
+  [undefined, "unknown:1"],
+] as const)("the peer at %s is %s", ([remoteAddress, peer]) => {
+  expect(peerAddress({ remoteAddress, remotePort: 1 })).toBe(peer);
+});
