@@ -276,5 +276,10 @@ describe("balancers are believed by their addresses alone", () => {
     for (const value of ["on", "yes", "true", "[]", "[10.0.0.5, balancer.test]", "10.0.0.0/33", "7"]) {
       expect(withKey(key, value).join()).toContain("must be off, or the addresses of the balancers that send it");
     }
+    for (const wide of ["0.0.0.0/0", "::/0", "0.0.0.0/1", "2000::/3", "::ffff:0:0/96"]) {
+      expect(withKey(key, `["10.0.0.5", "${wide}"]`)).toEqual([
+        expect.stringMatching(`proxy_service.${key}.*must not hold ${wide}: .*list the balancers`),
+      ]);
+    }
   });
 });

@@ -7,7 +7,7 @@ import { labelsSchema } from "../resources/metadata.ts";
 import { hostnameText } from "../resources/node.ts";
 import { recordingModes } from "../resources/recording.ts";
 import { listenersPort } from "../transport/host-port.ts";
-import { isPrefix } from "../transport/ip-prefix.ts";
+import { isPrefix, isWide } from "../transport/ip-prefix.ts";
 import { appServiceSchema } from "./app-service.ts";
 import { storageSchema } from "./audit-destination.ts";
 import { isOff } from "./cross-rules.ts";
@@ -105,12 +105,18 @@ export const authSchema = z.strictObject({
 
 const balancersText =
   "must be off, or the addresses of the balancers that send it, such as 10.0.0.5 or [10.0.0.0/24]: all others could claim any address";
+const wideText = (prefix: string): string =>
+  `must not hold ${prefix}: everybody in it could claim any address; list the balancers' own addresses, or their networks (/8 or longer, of IPv6 /16 or longer)`;
+const balancer = z
+  .string(balancersText)
+  .refine(isPrefix, balancersText)
+  .refine((text) => !isWide(text), { error: ({ input }) => wideText(String(input)) });
 /** `off`, as in the reference; its `on` would believe everybody. */
 const balancers = z.preprocess((value) => {
   if (value === undefined || isOff(value)) return undefined;
   const one = typeof value === "boolean" || typeof value === "number" ? `${value}` : value;
   return Array.isArray(one) ? one : [one];
-}, z.array(z.string(balancersText).refine(isPrefix, balancersText)).min(1, balancersText).max(64).optional());
+}, z.array(balancer).min(1, balancersText).max(64, "must not have more than 64 addresses and prefixes").optional());
 
 export const proxySchema = z.strictObject({
   enabled: onOff.default(true),

@@ -20,6 +20,27 @@ function parsePrefix(text: string): Prefix | undefined {
   return length > longest ? undefined : { address, length, family: version === 4 ? "ipv4" : "ipv6" };
 }
 
+/** Shortest prefixes of one network: no provider or organization has more. */
+const shortest = { ipv4: 8, ipv6: 16 } as const;
+/** Networks of IPv6 that are nobody's on the Internet: private addresses, and those of one link. */
+const local = [
+  ["fc00::", 7],
+  ["fe80::", 10],
+] as const;
+
+/** Whether a prefix that `isPrefix` accepts is shorter than that of any one network: /0 to /7, of IPv6 /0 to /15, or holds so many IPv4 addresses in IPv6. Pure. */
+export function isWide(text: string): boolean {
+  const prefix = parsePrefix(text);
+  if (prefix === undefined) return false;
+  const { address, length, family } = prefix;
+  if (family === "ipv4") return length < shortest.ipv4;
+  if (local.some(([start, its]) => length >= its && new IpSet([`${start}/${its}`]).has(address))) return false;
+  const own = new BlockList();
+  own.addSubnet(address, length, "ipv6");
+  if (length < shortest.ipv6 || (length < wrapped && wrappingStarts.some((start) => own.check(start, "ipv6")))) return true;
+  return length >= wrapped && length - wrapped < shortest.ipv4 && wrappings.check(address, "ipv6");
+}
+
 /** A set of IP addresses, from prefixes that `isPrefix` accepts. An IPv4 address is the same in each of its IPv6 forms. */
 export class IpSet {
   readonly #list = new BlockList();
@@ -42,8 +63,10 @@ export class IpSet {
 }
 
 /** IPv4 in IPv6: mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96) and compatible (::/96). */
+const wrapped = 96;
+const wrappingStarts = ["::ffff:0:0", "64:ff9b::", "::"];
 const wrappings = new BlockList();
-for (const start of ["::ffff:0:0", "64:ff9b::", "::"]) wrappings.addSubnet(start, 96, "ipv6");
+for (const start of wrappingStarts) wrappings.addSubnet(start, wrapped, "ipv6");
 
 /** The IPv4 address that an IPv6 address stands for, if it does. */
 function embeddedV4(address: string): string | undefined {
