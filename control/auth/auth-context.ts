@@ -15,6 +15,7 @@ import type { LiveChannels } from "./inventory/live-channels.ts";
 import type { LiveNodes } from "./inventory/live-nodes.ts";
 import type { LiveOffered } from "./inventory/live-offered.ts";
 import type { LiveProxies, ProxyReports } from "./inventory/live-proxies.ts";
+import type { OfferRoom } from "./inventory/offer-room.ts";
 import type { PresenceWatch } from "./inventory/presence-watch.ts";
 import type { RecordedNames } from "./inventory/recorded-names.ts";
 import type { Cluster } from "./open-cluster.ts";
@@ -48,6 +49,8 @@ export interface AuthContext {
   readonly streamReporters: StreamReporters;
   /** Resources that hosts offer. */
   readonly offered: LiveOffered;
+  /** Those of hosts that proxies dial, as far as proxies keep them. */
+  readonly offerRoom: OfferRoom;
   /** Proofs of sessions that have had their certificate. */
   readonly usedProofs: UsedProofs;
   /** Names under which hosts are recorded. */

@@ -25,6 +25,7 @@ import { LiveNodes } from "./inventory/live-nodes.ts";
 import { LiveOffered } from "./inventory/live-offered.ts";
 import { LiveProxies, ProxyReports } from "./inventory/live-proxies.ts";
 import { listNodes } from "./inventory/nodes.ts";
+import { OfferRoom } from "./inventory/offer-room.ts";
 import { PresenceWatch } from "./inventory/presence-watch.ts";
 import { RecordedNames } from "./inventory/recorded-names.ts";
 import { type Cluster, clusterNameWarnings, openCluster } from "./open-cluster.ts";
@@ -119,9 +120,11 @@ const maxChanges = 10_000;
 /** What is known only while this process runs. */
 function openLive({ now, log }: Pick<AuthContext, "now" | "log">) {
   const live = new LiveNodes();
+  const offered = new LiveOffered(live);
   return {
     live,
-    offered: new LiveOffered(live),
+    offered,
+    offerRoom: new OfferRoom({ offered, live, log }),
     usedProofs: new UsedProofs(),
     proxies: new LiveProxies(now),
     streamReporters: new StreamReporters(now),

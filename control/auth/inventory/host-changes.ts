@@ -4,7 +4,7 @@ import type { Entry } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { directHostPrefix } from "./direct-hosts.ts";
 
-type Context = Pick<AuthContext, "storage" | "live" | "offered" | "names" | "clusterName">;
+type Context = Pick<AuthContext, "storage" | "live" | "offered" | "offerRoom" | "names" | "clusterName">;
 
 /** Recorded hosts whose way may have changed since they were last taken: at first all of them. It also knows the hosts that proxies dial. */
 export class HostChanges implements Disposable {
@@ -54,7 +54,7 @@ export class HostChanges implements Disposable {
     return this.#pending.size > 0 || this.#fault !== undefined;
   }
 
-  async #follow({ storage, live, offered, names, clusterName }: Context, signal: AbortSignal): Promise<void> {
+  async #follow({ storage, live, offered, offerRoom, names, clusterName }: Context, signal: AbortSignal): Promise<void> {
     const stop = new AbortController();
     this.#opened.defer(() => stop.abort());
     const either = AbortSignal.any([signal, stop.signal]);
@@ -64,6 +64,7 @@ export class HostChanges implements Disposable {
     this.#opened.use(live.onChange((id) => this.#mark(id)));
     // What is offered through a tunnel, a proxy knows by itself.
     this.#opened.use(offered.onChange((id) => live.get(id)?.isDialled === true && this.#mark(id)));
+    this.#opened.use(offerRoom.onChange((id) => this.#mark(id)));
     const lost = (): void => this.#fail(new PlatformError("unavailable", "changes of hosts were lost"));
     const recorded = this.#opened.use(await names.watch({ changed: (id) => this.#markAll([id, ...this.namesakes(id)]), lost }));
     this.namesOf = (id) => recorded.index.namesOf(id);

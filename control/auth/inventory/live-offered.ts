@@ -55,6 +55,11 @@ export class LiveOffered {
     return this.#live.get(hostId)?.connected === true ? (this.#hosts.get(hostId)?.offered ?? []) : [];
   }
 
+  /** Bytes of the list of a host, connected or not. */
+  bytesOf(hostId: string): number {
+    return this.#hosts.get(hostId)?.bytes ?? 0;
+  }
+
   /** Forgets the resources of services that the host does not run any more. */
   keepServices(hostId: string, services: readonly string[]): void {
     const { offered = [], limits } = this.#hosts.get(hostId) ?? {};

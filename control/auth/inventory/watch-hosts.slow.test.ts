@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import type { Node } from "../../../core/resources/node.ts";
 import { type JoinedHost, joinHost, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 import type { LiveNode } from "./live-nodes.ts";
 import { hostRoute, isFoundByTunnel, type RouteFacts } from "./watch-hosts.ts";
 
@@ -20,6 +21,8 @@ afterEach(async () => {
 interface Watch {
   /** "<host name> <way>" of each host, as the events say. */
   readonly hosts: () => readonly string[];
+  /** Number of resources that a host offers; without an id: that all offer. */
+  readonly offers: (id?: string) => number;
   readonly events: number;
   readonly ended: Promise<unknown>;
 }
@@ -29,13 +32,17 @@ async function watch(client: AuthClient): Promise<Watch> {
   const end = new AbortController();
   ends.push(end);
   const known = new Map<string, string>();
+  const offers = new Map<string, number>();
   const complete = Promise.withResolvers<void>();
   const watching = { events: 0 };
   const follow = async (): Promise<void> => {
     for await (const { changed, gone, complete: isComplete } of client.watchHosts({}, { signal: end.signal, timeoutMs: 0 })) {
       watching.events += 1;
       for (const id of gone) expect(known.delete(id)).toBe(true);
-      for (const { id, hostname, via } of changed) known.set(id, `${hostname} ${via.case ?? "?"}`);
+      for (const { id, hostname, via } of changed) {
+        known.set(id, `${hostname} ${via.case ?? "?"}`);
+        offers.set(id, via.case === "dial" ? via.value.offered.length : 0);
+      }
       if (isComplete) complete.resolve();
     }
   };
@@ -43,12 +50,50 @@ async function watch(client: AuthClient): Promise<Watch> {
   await complete.promise;
   return {
     hosts: () => [...known.values()].sort(),
+    offers: (id) => (id === undefined ? offers.values().reduce((sum, count) => sum + count, 0) : (offers.get(id) ?? 0)),
     ended,
     get events() {
       return watching.events;
     },
   };
 }
+
+/** Clusters that take most of what one host may offer. */
+const manyClusters = Array.from({ length: 370 }, (_, n) => ({
+  kind: "kube",
+  name: `cluster-${n}`,
+  labels: {},
+  details: { text: "x".repeat(2_000) },
+}));
+
+test("fifty hosts with large lists take neither the watch nor the clusters of others; tctl status names them", async () => {
+  const { secret } = await t.admin.createToken({ roles: ["kube"] });
+  const dialled = async (hostname: string, offered: readonly object[]): Promise<string> => {
+    const keys = generateKeys();
+    const joining = { token: secret, role: "node", hostname, version: "1.0.0", services: ["kube"], ...publicKeys(keys) };
+    const { hostId, tlsCertificate } = await t.connect().join(joining);
+    const client = t.connect({ certificate: tlsCertificate, privateKey: keys.tlsPrivateKey });
+    await client.reportNode({ ...report(hostId, hostname), services: ["kube"], directAddresses: ["10.0.0.5:3026"] });
+    await client.reportOffered({ hostId, offered: [...offered] });
+    return hostId;
+  };
+  const before = await dialled("before", [{ kind: "kube", name: "prod", labels: {} }]);
+  const seen = await watch(t.auth.localClient("proxy"));
+  for (let n = 0; n < 50; n += 1) await dialled(`large-${n}`, manyClusters);
+  const after = await dialled("after", [{ kind: "kube", name: "prod", labels: {} }]);
+  await expect.poll(() => [before, after].map((id) => seen.offers(id))).toEqual([1, 1]);
+  // A proxy that begins now.
+  const later = await watch(proxy.client);
+  for (const { offers, hosts } of [seen, later]) {
+    await expect.poll(() => [before, after].map(offers)).toEqual([1, 1]);
+    expect(hosts().filter((host) => host.endsWith(" dial"))).toHaveLength(52);
+    expect(offers()).toBeGreaterThan(35 * 370);
+    expect(offers()).toBeLessThan(45 * 370);
+  }
+  expect((await t.admin.getCluster({})).warnings).toContainEqual(
+    expect.stringMatching(/^agents that proxies dial offer more than the 32 MiB .* large-\d+ /),
+  );
+});
 
 const report = (id: string, hostname: string, connected = true) => ({ hostId: id, hostname, services: ["ssh"], version: "1.0.0", connected });
 

@@ -19,14 +19,14 @@ import type { LiveNode } from "./live-nodes.ts";
 
 /** Maximum number of hosts kept for one proxy; it asks for each target while there are more. */
 export const maxRoutes = 20_000;
-/** The same in bytes of JSON. */
+/** The same in bytes of JSON, without what they offer: that has a room of its own (`OfferRoom`). */
 const maxBytes = 32 * 1_048_576;
 /** Hosts in one event, and their bytes. */
 const atOnce = { hosts: 500, bytes: 524_288 };
 /** Interval of events without a change, ms: a proxy that receives none for three of them no longer trusts its answer. */
 export const keepAliveMs = 10_000;
 
-type Context = Pick<AuthContext, "storage" | "live" | "offered" | "presence" | "names" | "clusterName">;
+type Context = Pick<AuthContext, "storage" | "live" | "offered" | "offerRoom" | "presence" | "names" | "clusterName">;
 type Proxy = Pick<HostIdentity, "id" | "role">;
 type HostsEvent = MessageInitShape<typeof HostsEventSchema>;
 
@@ -55,13 +55,13 @@ class Sent {
   readonly #hosts = new Map<string, { readonly digest: string; readonly bytes: number }>();
   #bytes = 0;
 
-  /** Whether the proxy has something else. Throws `limit`. */
-  put(id: string, json: string): boolean {
+  /** Whether the proxy has something else; `bytes` count. Throws `limit`. */
+  put(id: string, json: string, bytes: number): boolean {
     const digest = createHash("sha256").update(json).digest("base64").slice(0, 22);
     if (this.#hosts.get(id)?.digest === digest) return false;
     this.delete(id);
-    this.#hosts.set(id, { digest, bytes: json.length });
-    this.#bytes += json.length;
+    this.#hosts.set(id, { digest, bytes });
+    this.#bytes += bytes;
     if (this.#hosts.size <= maxRoutes && this.#bytes <= maxBytes) return true;
     throw new PlatformError("limit", `more than ${maxRoutes} hosts, or ${maxBytes} bytes of them, have no tunnel to this proxy`);
   }
@@ -95,7 +95,7 @@ async function nextEvent(context: Context, { changes, sent, proxy }: Batch): Pro
     const facts = { node, names: changes.namesOf(id), live, direct: changes.direct(id), since: awaySince(context, id)?.toISOString(), proxies };
     const route = hostRoute({ ...facts, offered: dialledOffers(context, id) }, proxy);
     const json = JSON.stringify(route);
-    if (!sent.put(id, json)) continue;
+    if (!sent.put(id, json, json.length - offersBytes(route))) continue;
     bytes += json.length;
     event.changed.push(route);
   }
@@ -124,9 +124,13 @@ interface DialledOffers {
   readonly namedKinds: readonly string[];
 }
 
-function dialledOffers({ offered }: Pick<Context, "offered">, id: string): DialledOffers {
-  const all = offered.ofHost(id).filter(({ kind }) => directKinds.some((one) => one === kind));
+function dialledOffers({ offered, offerRoom }: Pick<Context, "offered" | "offerRoom">, id: string): DialledOffers {
+  const all = (offerRoom.isLeftOut(id) ? [] : offered.ofHost(id)).filter(({ kind }) => directKinds.some((one) => one === kind));
   return { offered: all, namedKinds: directKinds.filter((kind) => offered.isNamed(id, kind)) };
+}
+
+function offersBytes({ via }: HostRoute): number {
+  return via?.case === "dial" ? JSON.stringify(via.value.offered).length : 0;
 }
 
 /** Whether a proxy finds the host by itself: by its tunnel, under names that no other host has. Pure. */

@@ -37,6 +37,7 @@ export async function clusterWarnings(context: AuthContext): Promise<readonly st
     ...nameWarnings(await refusedNames(storage)),
     ...sharedNameWarnings(await sharedNames(context)),
     ...offerWarnings(offerFaults(context.offered, live).values()),
+    ...context.offerRoom.warnings(),
     ...shipping.warnings(),
     ...proxyWarnings(await proxyFacts(context)),
   ];
