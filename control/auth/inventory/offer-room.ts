@@ -34,7 +34,8 @@ export class OfferRoom {
   readonly #sent = new Map<string, number>();
   readonly #leftOut = new Map<string, number>();
   #bytes = 0;
-  #timer: NodeJS.Timeout | undefined;
+  /** A timer runs for the next choice. */
+  #isDue = false;
   /** When it was logged that lists are left out, of `performance.now`. */
   #toldAt = Number.NEGATIVE_INFINITY;
 
@@ -79,8 +80,14 @@ export class OfferRoom {
     // One that was left out comes back when all are chosen again.
     if (bytes > 0) this.#place(id, bytes, wasLeftOut ? 0 : this.#most);
     // There may be room for others now, or this one may take that of a larger one.
-    if (wasLeftOut || this.#leftOut.size > 0) this.#timer ??= setTimeout(() => this.#choose(), collectMs).unref();
+    if (wasLeftOut || this.#leftOut.size > 0) this.#chooseSoon();
     this.#changed([id], new Set(wasLeftOut ? [id] : []));
+  }
+
+  #chooseSoon(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    setTimeout(() => this.#choose(), collectMs).unref();
   }
 
   #place(id: string, bytes: number, most: number): void {
@@ -91,7 +98,7 @@ export class OfferRoom {
 
   /** The smallest lists first; one that is left out replaces none of about its size, as sizes change with each health check. */
   #choose(): void {
-    this.#timer = undefined;
+    this.#isDue = false;
     const before = new Set(this.#leftOut.keys());
     const rank = ([id, bytes]: readonly [string, number]): number => (this.#sent.has(id) ? bytes * kept : bytes);
     const all = [...this.#sent, ...this.#leftOut].toSorted((a, b) => rank(a) - rank(b));
