@@ -26,12 +26,12 @@ async function answering(answer: string) {
   await once(server.listen(0, "127.0.0.1"), "listening");
   const { port } = server.address() as AddressInfo;
   const open = async (): Promise<Socket> => connect(port, "127.0.0.1").once("data", () => answered.resolve());
-  const over = connectionAgent({ maxConnections: 1, maxIdle: 1, idleMs: 60_000, connect: open });
+  const agent = connectionAgent({ maxConnections: 1, maxIdle: 1, idleMs: 60_000, connect: open });
   ends.push(() => {
-    over.destroy();
+    agent.destroy();
     server.close();
   });
-  return { over, answered: answered.promise };
+  return { over: { agent, hold: () => {} }, answered: answered.promise };
 }
 
 const question = { cluster: "prod", path: "/api/v1/pods" };
@@ -66,7 +66,8 @@ test("a connection that is not there in time is given up", async () => {
     resolve();
     return new Promise(() => {});
   };
-  const got = getJson(connectionAgent({ maxConnections: 1, maxIdle: 1, idleMs: 60_000, connect: connectLate }), question);
+  const agent = connectionAgent({ maxConnections: 1, maxIdle: 1, idleMs: 60_000, connect: connectLate });
+  const got = getJson({ agent, hold: () => {} }, question);
   got.catch(() => {});
   await connecting;
   vi.advanceTimersByTime(15_000);
