@@ -1,20 +1,22 @@
 import { once } from "node:events";
 import { PassThrough, Readable } from "node:stream";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { webSocketPair } from "../../../../test/inside/web-socket-pair.ts";
 import { SocketInbox } from "../api/socket-inbox.ts";
 import { relayTerminal } from "./relay-terminal.ts";
 
-/** A terminal whose program never stops printing. */
-async function printing() {
-  const pair = await webSocketPair();
-  const { client: browser, server: socket } = pair;
-  const chunk = Buffer.alloc(65_536, "y");
-  const output = new Readable({
+const chunk = Buffer.alloc(65_536, "y");
+
+/** A terminal whose program never stops printing, unless another one is given. */
+async function printing(
+  output = new Readable({
     read() {
       this.push(chunk);
     },
-  });
+  }),
+) {
+  const pair = await webSocketPair();
+  const { client: browser, server: socket, wire } = pair;
   const shell = {
     ...{ outputs: [output], input: new PassThrough(), host: "web-1", login: "root", closed: once(output, "close") },
     ...{ resize: () => {}, ended: () => ({}), close: () => {} },
@@ -37,7 +39,7 @@ async function printing() {
     await expect(relaying).rejects.toThrow("the test has ended");
     close();
   };
-  return { browser, socket, relaying, sent: () => sent, claim, end, close };
+  return { browser, socket, wire, relaying, sent: () => sent, claim, end, close };
 }
 
 test("a browser that reports output as shown and reads nothing gets no more than a window, and all of it once it reads", async () => {
@@ -66,4 +68,48 @@ test("a browser that reports more output as shown than it was sent is cut off", 
   await claim(67_108_864);
   await outcome;
   close();
+});
+
+test("output in pieces of one byte that the browser does not take waits as one message, and arrives whole and in order", async () => {
+  const output = new Readable({ read: () => {} });
+  const { browser, socket, wire, end } = await printing(output);
+  const send = vi.spyOn(socket, "send");
+  wire.cork();
+  const pieces = Array.from({ length: 100_000 }, (_, index) => Buffer.of(index % 251));
+  for (const piece of pieces) output.push(piece);
+  await vi.waitUntil(() => output.readableLength === 0);
+  expect(send).toHaveBeenCalledTimes(1);
+  wire.uncork();
+  const got: Buffer[] = [];
+  while (Buffer.concat(got).length < pieces.length) got.push(((await once(browser, "message")) as [Buffer])[0]);
+  expect([Buffer.concat(got).equals(Buffer.concat(pieces)), got.length]).toEqual([true, 2]);
+  await end();
+});
+
+test("the end of the output reaches a browser that has not taken what came before", async () => {
+  const output = new Readable({ read: () => {} });
+  const { browser, socket, wire, relaying } = await printing(output);
+  wire.cork();
+  for (const text of ["one ", "two ", "three"]) output.push(text);
+  output.push(null);
+  await relaying;
+  socket.close();
+  wire.uncork();
+  const got: Buffer[] = [];
+  browser.on("message", (bytes: Buffer) => got.push(bytes));
+  await once(browser, "close");
+  expect(Buffer.concat(got).toString()).toBe("one two three");
+});
+
+test("a browser that asks again and again whether the proxy is there, and takes no answer, has one answer waiting", async () => {
+  const { browser, socket, wire, claim, end } = await printing(new Readable({ read: () => {} }));
+  const send = vi.spyOn(socket, "send");
+  wire.cork();
+  for (let count = 0; count < 100; count += 1) await claim(0);
+  expect(send).toHaveBeenCalledTimes(1);
+  wire.uncork();
+  expect(String(((await once(browser, "message")) as [Buffer])[0])).toBe('{"type":"alive"}');
+  await claim(0);
+  expect(send).toHaveBeenCalledTimes(2);
+  await end();
 });

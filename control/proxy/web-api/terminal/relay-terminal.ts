@@ -2,6 +2,7 @@ import type { Readable } from "node:stream";
 import type { WebSocket } from "ws";
 import type { TerminalNotice } from "../../../../core/api/web/terminal.ts";
 import { terminalControlSchema } from "../../../../core/api/web/terminal.ts";
+import { GatheringWriter } from "../../../../core/bytes/gathering-writer.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import type { SocketInbox, SocketMessage } from "../api/socket-inbox.ts";
 import { readText } from "./read-text.ts";
@@ -30,16 +31,18 @@ export async function relayTerminal(shell: Shell, { socket, inbox, signal, typed
   signal.addEventListener("abort", onAbort, { once: true });
   if (signal.aborted) onAbort();
   const screen = passOutput(shell.outputs, socket);
+  const answer = pulseAnswers(socket);
   const left = Promise.withResolvers<void>();
   inbox.follow((message) => {
     try {
-      take(message, { shell, inbox, screen, typed, leave: left.resolve, answer: () => answerPulse(socket) });
+      take(message, { shell, inbox, screen, typed, leave: left.resolve, answer });
     } catch (thrown) {
       broken.reject(thrown);
     }
   });
   try {
     const isLeft = await Promise.race([shell.closed.then(() => false), left.promise.then(() => true), broken.promise]);
+    screen.flush();
     return { type: "ended", ...(isLeft ? { reason: "you left" } : endOf(shell)) };
   } finally {
     signal.removeEventListener("abort", onAbort);
@@ -56,22 +59,32 @@ function endOf(shell: Shell): { readonly status?: number; readonly reason?: stri
 interface Screen {
   /** The page has shown so many bytes. Throws `invalid` for more than it was sent. */
   shown(bytes: number): void;
+  /** Sends what waits, whatever the browser takes. */
+  flush(): void;
 }
 
 /** The page's own count bounds what it has to show, and the connection's what a browser that reads nothing leaves here, whatever it reports. */
 function passOutput(outputs: readonly Readable[], socket: WebSocket): Screen {
   let unread = 0;
   let isPaused = false;
+  const writer = new GatheringWriter((bytes, done) => {
+    const sent = (): void => {
+      done();
+      goOn();
+    };
+    if (socket.readyState === socket.OPEN) socket.send(bytes, sent);
+    else sent();
+  });
   const goOn = (): void => {
-    if (!isPaused || unread > fewUnread || socket.bufferedAmount > fewUnread) return;
+    if (!isPaused || unread > fewUnread || writer.length > fewUnread) return;
     isPaused = false;
     for (const one of outputs) one.resume();
   };
   for (const output of outputs) {
     output.on("data", (chunk: Buffer) => {
       unread += chunk.length;
-      if (socket.readyState === socket.OPEN) socket.send(chunk, goOn);
-      if (unread <= mostUnread && socket.bufferedAmount <= mostUnread) return;
+      writer.add(chunk);
+      if (unread <= mostUnread && writer.length <= mostUnread) return;
       isPaused = true;
       for (const one of outputs) one.pause();
     });
@@ -83,13 +96,21 @@ function passOutput(outputs: readonly Readable[], socket: WebSocket): Screen {
       unread -= bytes;
       goOn();
     },
+    flush: () => writer.flush(),
   };
 }
 
-/** A browser that reads nothing gets no more: what waits is an answer as well. */
-function answerPulse(socket: WebSocket): void {
+/** Answers that the page gets when it asks whether this proxy is still there: none while the one before has not left. */
+function pulseAnswers(socket: WebSocket): () => void {
   const alive: TerminalNotice = { type: "alive" };
-  if (socket.readyState === socket.OPEN && socket.bufferedAmount < mostUnread) socket.send(JSON.stringify(alive));
+  let isSending = false;
+  return () => {
+    if (isSending || socket.readyState !== socket.OPEN) return;
+    isSending = true;
+    socket.send(JSON.stringify(alive), () => {
+      isSending = false;
+    });
+  };
 }
 
 interface Taking extends Pick<RelayFacts, "inbox" | "typed"> {
