@@ -1,4 +1,5 @@
 import type { ServerChannel } from "ssh2";
+import { GatheringWriter } from "../../core/bytes/gathering-writer.ts";
 import type { JoinMode } from "../../core/resources/session.ts";
 import { mostNotices, noticeOf } from "./notice.ts";
 
@@ -20,19 +21,23 @@ export class Seat {
   /** Why it was disconnected; undefined when it left by itself. */
   reason: string | undefined;
   readonly #stream: ServerChannel;
+  readonly #output: GatheringWriter;
   #isOpen = true;
 
   constructor({ user, mode, stream }: SeatFacts) {
     this.user = user;
     this.mode = mode;
     this.#stream = stream;
+    this.#output = new GatheringWriter((bytes, done) => {
+      if (this.#isOpen) stream.write(bytes, () => done());
+    });
   }
 
   /** Never waits. */
   show(chunk: Buffer): void {
     if (!this.#isOpen || chunk.length === 0) return;
-    this.#stream.write(chunk);
-    if (this.#stream.writableLength > mostBehind) this.cut("disconnected: your connection is too slow for this session's output");
+    this.#output.add(chunk);
+    if (this.#output.length > mostBehind) this.cut("disconnected: your connection is too slow for this session's output");
   }
 
   tell(text: string): void {
@@ -43,6 +48,7 @@ export class Seat {
   /** The session is over. */
   finish(text: string): void {
     if (!this.#isOpen) return;
+    this.#output.flush();
     this.tell(text);
     this.#stream.exit(0);
     this.leave("the session has ended");
