@@ -2,7 +2,7 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 
-/** Time for a reader that has stopped, ms, and between looks at whether it has read all. */
+/** Time for a reader that takes nothing, ms (the next stream may be to a client that reads slowly: core/transport/relay.ts), and between looks at it. */
 const readMs = 300_000;
 const lookMs = 1_000;
 
@@ -39,12 +39,13 @@ function afterReading(tls: TLSSocket, destroy: () => void): void {
     destroy();
     return;
   }
-  let left = readMs / lookMs;
+  let [unread, left] = [tls.readableLength, readMs / lookMs];
   // A stream that closed without an end leaves TLS without one.
   const look = setInterval(() => {
-    left -= 1;
-    if (tls.readableLength === 0 || left === 0) over();
-  }, lookMs);
+    left = tls.readableLength === unread ? left - 1 : readMs / lookMs;
+    unread = tls.readableLength;
+    if (unread === 0 || left === 0) over();
+  }, lookMs).unref();
   const over = (): void => {
     clearInterval(look);
     destroy();

@@ -2,12 +2,13 @@ import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { Duplex, duplexPair } from "node:stream";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { relay } from "./relay.ts";
 
 const undo: (() => void)[] = [];
 afterEach(() => {
   for (const step of undo.splice(0).reverse()) step();
+  vi.useRealTimers();
 });
 
 /** Two ends of one TCP connection; `near` is ours, `far` the peer's. */
@@ -113,6 +114,34 @@ describe("relay", () => {
     expect([Buffer.concat(taken).length, slow.writableFinished, slow.destroyed]).toEqual([10_000, true, true]);
   });
 
+  test("after one side has closed, the other one gets all of it while it takes some within the limit, however long that takes", async () => {
+    const { slow, channel, take, done } = await closedBefore([1, 2, 3]);
+    for (let left = 3; left > 0; left -= 1) {
+      vi.advanceTimersByTime(50);
+      expect(slow.destroyed).toBe(false);
+      take();
+      await turns();
+      vi.advanceTimersByTime(50);
+    }
+    await done;
+    expect([slow.writableFinished, slow.destroyed, channel.destroyed]).toEqual([true, true, true]);
+  });
+
+  test.for([
+    ["ended before", true],
+    ["did not end", false],
+  ] as const)("after one side has closed, the other one is cut when it takes nothing within the limit; it %s", async ([, hasEnded]) => {
+    const { slow, take, done } = await closedBefore([1, 2, 3], hasEnded);
+    vi.advanceTimersByTime(90);
+    take();
+    await turns();
+    vi.advanceTimersByTime(100);
+    expect(slow.destroyed).toBe(false);
+    vi.advanceTimersByTime(100);
+    await done;
+    expect([slow.writableFinished, slow.destroyed]).toEqual([false, true]);
+  });
+
   test("an error of one stream destroys both, and relay does not throw", async () => {
     const [left, right] = [duplexPair(), duplexPair()];
     const done = relay(left[0], right[0]);
@@ -174,6 +203,27 @@ describe("relay", () => {
     expect([left.near.listenerCount("error"), right.near.listenerCount("error")]).toEqual([1, 1]);
   });
 });
+
+const turns = async (): Promise<void> => {
+  for (let count = 0; count < 10; count += 1) await new Promise(setImmediate);
+};
+
+/** A relay, with a limit of 100 ms, whose channel has sent these bytes, ended and closed, while its client takes nothing but what `take` lets it. */
+async function closedBefore(bytes: readonly number[], hasEnded = false) {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  const held: (() => void)[] = [];
+  const slow = new Duplex({ read: () => {}, write: (_chunk, _encoding, written) => void held.push(written) });
+  const channel = new Duplex({ read: () => {}, write: (_chunk, _encoding, written) => written() });
+  const done = relay(slow, channel, { stuckMs: 100 });
+  if (hasEnded) slow.push(null);
+  for (const byte of bytes) channel.push(Buffer.of(byte));
+  channel.push(null);
+  const closed = once(channel, "close");
+  await once(channel, "end");
+  channel.destroy();
+  await closed;
+  return { slow, channel, done, take: () => held.shift()?.() };
+}
 
 /** Sends a block many times and ends; returns the digest of the bytes from the other side. */
 async function exchange(socket: Socket, block: Buffer, times: number): Promise<string> {

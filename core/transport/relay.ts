@@ -2,14 +2,26 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
 /**
+ * Time without progress for a side that still has to take what came from one that has closed, ms. The kernel's buffers hide progress: of a client that read
+ * 100 KB/s from 127.0.0.1, none was to be seen for 98 s.
+ */
+const usualMs = 300_000;
+
+export interface RelayOptions {
+  readonly signal?: AbortSignal;
+  /** Default: 5 minutes. */
+  readonly stuckMs?: number;
+}
+
+/**
  * Copies bytes both ways between two streams until both directions have ended, and then destroys both.
  * The end of one direction is passed on alone (half-close); an error, a peer that vanishes or the signal ends everything. Of a peer that closes after
- * its own end, everything is delivered first.
+ * its own end, everything is delivered first, as long as the other side takes some of it within `stuckMs`, and again within that time.
  * Never throws: a broken connection is an ordinary end here, reported by `errored` of the streams. On each stream one listener
  * stays, which keeps late errors from ending the process.
  */
-export function relay(a: Duplex, b: Duplex, options: { readonly signal?: AbortSignal } = {}): Promise<void> {
-  const { signal } = options;
+export function relay(a: Duplex, b: Duplex, options: RelayOptions = {}): Promise<void> {
+  const { signal, stuckMs = usualMs } = options;
   return new Promise((resolve) => {
     let directions = 2;
     const stops: (() => void)[] = [];
@@ -31,12 +43,33 @@ export function relay(a: Duplex, b: Duplex, options: { readonly signal?: AbortSi
     }
     if (signal?.aborted || a.destroyed || b.destroyed) return finish();
     signal?.addEventListener("abort", finish, { once: true });
+    const limit = { stuckMs, stuck: finish };
+    // First: a listener below that ends the relay undoes them.
+    stops.push(limitRest(a, b, limit), limitRest(b, a, limit));
     stops.push(copy(a, b, { ended, broken: finish }), copy(b, a, { ended, broken: finish }));
   });
 }
 
 function ignoreError(): void {}
 function ignoreData(): void {}
+
+/** Calls `stuck` when `from` has closed, and `to` does not take what is left. Returns the function that undoes it. */
+function limitRest(from: Duplex, to: Duplex, { stuckMs, stuck }: { readonly stuckMs: number; readonly stuck: () => void }): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const onClose = (): void => {
+    // All of it is written by now: the length only falls.
+    let left = to.writableLength;
+    timer = setInterval(() => {
+      if (to.writableLength === left) stuck();
+      left = to.writableLength;
+    }, stuckMs).unref();
+  };
+  from.on("close", onClose);
+  return () => {
+    clearInterval(timer);
+    from.off("close", onClose);
+  };
+}
 
 /** A stream that closes both halves at the end of one unless it is asked not to: a channel of an SSH server. */
 type Closing = Duplex & { readonly keepHalfOpen?: () => void };

@@ -3,9 +3,9 @@ import { sayFarewell } from "../../../core/databases/say-farewell.ts";
 import { toPlatformError } from "../../../core/errors/platform-error.ts";
 import { peerCertificate } from "../../../core/identity/x509-identity.ts";
 import { terminateTls } from "../../../core/transport/arrivals/server-tls.ts";
-import { relay } from "../../../core/transport/relay.ts";
 import type { Arrival } from "../front-door.ts";
 import type { WebCertificates } from "../identity/web-certificates.ts";
+import { relayStream } from "../routing/relay-stream.ts";
 import type { RelayedStreams } from "../routing/running-streams.ts";
 import type { AppSite } from "./app-sites.ts";
 import { type ReachAppServices, reachApp } from "./reach-app.ts";
@@ -56,7 +56,7 @@ export async function serveAppClient(arrival: Arrival, site: AppSite, services: 
     return await sayFarewell(tls, refusalBytes(error, isHttp2), services.signal);
   }
   arrival.established();
-  services.relaying.add(relay(tls, agent, { signal: services.signal }));
+  void relayStream(tls, agent, services);
 }
 
 /** The certificate for this host name. The client may present one of the cluster's users. */

@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Duplex } from "node:stream";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { relay } from "../../../core/transport/relay.ts";
 import type { KeptConnections } from "../kept-connections.ts";
-import type { RelayedStreams } from "../routing/running-streams.ts";
+import { relayStream } from "../routing/relay-stream.ts";
+import type { RelayedStreams, RunningStreams } from "../routing/running-streams.ts";
 import type { ForwardedPeers } from "../web-api/forwarded-peers.ts";
 import type { AgentConnections, AppVisit } from "./agent-connections.ts";
 import { maxHeaders } from "./agent-requests.ts";
@@ -22,6 +22,7 @@ export interface BrowserFrontServices extends HandOffServices {
   readonly sessions: AppSessions;
   readonly connections: Pick<AgentConnections, "agentFor" | "connect">;
   readonly forwarded: Pick<ForwardedPeers, "of">;
+  readonly running: Pick<RunningStreams, "extend">;
   readonly relaying: RelayedStreams;
   readonly kept: Pick<KeptConnections, "addServer">;
   readonly log: Log;
@@ -125,7 +126,7 @@ async function serveUpgrade({ request, socket, head, arrival }: UpgradeRequest, 
           agent.destroy();
         };
         const release = services.sessions.hold(visit.credential.id, end);
-        services.relaying.add(relay(client, agent, { signal: services.signal }).finally(release));
+        void relayStream(client, agent, services).finally(release);
       },
     },
   );

@@ -1,7 +1,7 @@
 import type { TLSSocket } from "node:tls";
 import { refusals } from "../../../core/databases/refusals.ts";
 import { toPlatformError } from "../../../core/errors/platform-error.ts";
-import { relay } from "../../../core/transport/relay.ts";
+import { relayStream } from "../routing/relay-stream.ts";
 import type { FrontArrival, FrontServices } from "./front.ts";
 import { type FrontClient, reachDatabase } from "./reach-database.ts";
 
@@ -21,5 +21,5 @@ export async function relayClient(
     return await refusals[client.protocol](client.tls, error, services.signal);
   }
   established();
-  services.relaying.add(relay(client.tls, agent, { signal: services.signal }));
+  void relayStream(client.tls, agent, services);
 }

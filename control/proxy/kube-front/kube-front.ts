@@ -6,7 +6,7 @@ import { refuseKubeClient } from "../../../core/kubernetes/refuse-kube-client.ts
 import type { FailedArrivals, HalfOpen } from "../../../core/transport/arrivals/half-open.ts";
 import { peerAddress } from "../../../core/transport/arrivals/listen.ts";
 import { terminateTls } from "../../../core/transport/arrivals/server-tls.ts";
-import { relay } from "../../../core/transport/relay.ts";
+import { relayStream } from "../routing/relay-stream.ts";
 import type { RelayedStreams } from "../routing/running-streams.ts";
 import { type ReachKubeServices, reachKube } from "./reach-kube.ts";
 
@@ -43,7 +43,7 @@ export async function serveKubeClient({ socket, peer, established }: KubeArrival
     return await refuseKubeClient(tls, error, services.signal);
   }
   established();
-  services.relaying.add(relay(tls, agent, { signal: services.signal }));
+  void relayStream(tls, agent, services);
 }
 
 export interface KubePortServices extends KubeFrontServices {

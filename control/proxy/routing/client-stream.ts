@@ -7,10 +7,10 @@ import type { SshAlgorithms } from "../../../core/ssh/algorithms.ts";
 import { alpn } from "../../../core/transport/alpn.ts";
 import { terminateTls } from "../../../core/transport/arrivals/server-tls.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
-import { relay } from "../../../core/transport/relay.ts";
 import { decodeStreamRequest, encodeStreamReply, maxStreamMessage, type StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { Arrival } from "../front-door.ts";
 import { auditRefusal, openStream } from "./open-stream.ts";
+import { relayStream } from "./relay-stream.ts";
 import type { RoutingServices } from "./routing-services.ts";
 import type { RelayedStreams } from "./running-streams.ts";
 
@@ -47,7 +47,7 @@ export async function clientStream(arrival: Arrival, services: ClientStreamServi
   arrival.established();
   try {
     const channel = await openStream({ identity, request, clientAddress: arrival.peer }, services);
-    services.relaying.add(relay(tls, channel, { signal: services.signal }));
+    void relayStream(tls, channel, services);
   } catch (thrown) {
     refuse(tls, toPlatformError(thrown));
   }

@@ -113,6 +113,7 @@ function serve(connection: Connection, client: JumpClient, services: JumpService
       .then(async (stream) => {
         const channel: Duplex = accept();
         channel.on("error", () => {});
+        services.running.extend(stream, channel);
         await relay(channel, stream, { signal: services.signal });
         usedAt = clock();
       })

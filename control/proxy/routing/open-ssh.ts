@@ -62,7 +62,9 @@ export async function openSsh(ask: StreamAsk<"ssh">, services: Services, chosen:
       ? await openOpenssh(host, ask, services)
       : await begin(dialled?.socket ?? (await openChannel(host, access, services)), { ...ask, host, access }, services);
   const { channel, sessionId } = opened;
-  return await services.between(channel, { identity, login, clientAddress, host, sessionId, mode: access.sessionRecording });
+  const between = await services.between(channel, { identity, login, clientAddress, host, sessionId, mode: access.sessionRecording });
+  services.running.extend(channel, between);
+  return between;
 }
 
 /** When the target is a public address that several dialled hosts share: a connection to one of them. */

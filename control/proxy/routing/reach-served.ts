@@ -45,7 +45,9 @@ export async function reachServed<Kind extends ServedKind>(way: ServedWay<Kind>,
     const frame = { maxLength: maxStreamMessage, timeoutMs: replyMs, what: "agent's reply", signal: services.signal };
     const reply = decodeStreamReply(await readFrame(channel, frame));
     if (!reply.ok) throw reply.error;
-    return await enterServed(channel, { request, user, hostCaPem });
+    const agent = await enterServed(channel, { request, user, hostCaPem });
+    services.running.extend(channel, agent);
+    return agent;
   } catch (thrown) {
     channel.destroy();
     throw thrown;

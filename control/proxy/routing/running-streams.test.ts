@@ -1,9 +1,10 @@
 import { once } from "node:events";
-import { PassThrough } from "node:stream";
+import { Duplex, PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import { silentLog } from "../../../core/log/log.ts";
 import { type Lock, type LockTarget, removalLockName } from "../../../core/resources/lock.ts";
+import { relayStream } from "./relay-stream.ts";
 import { maxOfUser, RelayedStreams, RunningStreams } from "./running-streams.ts";
 
 describe("streams that a lock or a removal ends", () => {
@@ -74,6 +75,67 @@ describe("streams that a lock or a removal ends", () => {
     await once(first.destroy(), "close");
     open();
     expect(() => open()).toThrow(expect.objectContaining({ code: "limit" }));
+  });
+});
+
+describe("a stream whose channel has closed, while its client still has to read", () => {
+  const now = new Date("2026-11-20T12:00:00Z");
+  const identity: UserIdentity = { kind: "user", name: "eve", roles: [], traits: {}, principals: {}, cluster: "c", validBefore: now };
+
+  /** A relayed stream whose host has sent something, ended and closed. `stands`: the proxy stands in between, by TLS or to record. */
+  async function unread(streams: RunningStreams, stands = false): Promise<Duplex> {
+    const channel = new Duplex({ read: () => {}, write: (_chunk, _encoding, written) => written() });
+    streams.add({ identity, host: "h", login: "", channel });
+    let agent = channel;
+    if (stands) {
+      agent = new Duplex({ read: () => {}, write: (_chunk, _encoding, written) => written() });
+      streams.extend(channel, agent);
+    }
+    const client = new Duplex({ read: () => {}, write: () => {} });
+    void relayStream(client, agent, { running: streams, relaying: new RelayedStreams(() => {}), signal: new AbortController().signal });
+    for (const stream of new Set([channel, agent])) {
+      stream.push("an answer");
+      stream.push(null);
+      const closed = once(stream, "close");
+      stream.resume();
+      await once(stream, "end");
+      stream.destroy();
+      await closed;
+    }
+    return client;
+  }
+
+  test.for([false, true])("counts for its user until the client has closed too (with something in between: %s)", async (stands) => {
+    const streams = new RunningStreams({ log: silentLog, now: () => now });
+    const [first] = await Promise.all(Array.from({ length: maxOfUser }, () => unread(streams, stands)));
+    const one = { identity, host: "h", login: "" };
+    expect(() => streams.add({ ...one, channel: new PassThrough() })).toThrow(expect.objectContaining({ code: "limit" }));
+    if (first !== undefined) await once(first.destroy(), "close");
+    streams.add({ ...one, channel: new PassThrough() });
+    expect(() => streams.add({ ...one, channel: new PassThrough() })).toThrow(expect.objectContaining({ code: "limit" }));
+  });
+
+  test.for([false, true])("is cut by a lock, and by the removal of its host (with something in between: %s)", async (stands) => {
+    const streams = new RunningStreams({ log: silentLog, now: () => now, graceMs: 5 });
+    const locked = await unread(streams, stands);
+    streams.apply([{ kind: "lock", version: "v2", metadata: { name: "l" }, spec: { target: { user: "eve" } } }]);
+    await once(locked, "close");
+    const removed = await unread(streams, stands);
+    streams.removed(["h"]);
+    await once(removed, "close");
+  });
+
+  test("a client that had closed before counts for nothing", async () => {
+    const streams = new RunningStreams({ log: silentLog, now: () => now });
+    const client = new PassThrough();
+    await once(client.destroy(), "close");
+    for (let count = 0; count < maxOfUser; count += 1) {
+      const channel = new PassThrough();
+      streams.add({ identity, host: "h", login: "", channel });
+      streams.extend(channel, client);
+      await once(channel.destroy(), "close");
+    }
+    streams.add({ identity, host: "h", login: "", channel: new PassThrough() });
   });
 });
 

@@ -22,12 +22,21 @@ export const maxOfUser = 500;
 /** Time for the agent to send the reason and close, ms; the stream of an old, stuck or untrusted agent is then cut off. */
 const graceMs = 3000;
 
+/** A stream, and what it consists of: the channel, the client's stream, and what stands between them. */
+interface Running extends RunningStream {
+  readonly parts: Set<Duplex>;
+  /** Parts that have not closed. */
+  open: number;
+  isDoomed: boolean;
+  cut: NodeJS.Timeout | undefined;
+}
+
 /** Open streams of users, so that a lock ends them regardless of the agent. */
 export class RunningStreams {
-  readonly #streams = new Set<RunningStream>();
+  readonly #streams = new Set<Running>();
+  readonly #byPart = new WeakMap<Duplex, Running>();
   /** Host and user → streams. */
   readonly #counts = new Map<string, number>();
-  readonly #doomed = new WeakSet<RunningStream>();
   readonly #options: { readonly log: Log; readonly now: () => Date; readonly graceMs?: number };
 
   constructor(options: { readonly log: Log; readonly now: () => Date; readonly graceMs?: number }) {
@@ -36,23 +45,24 @@ export class RunningStreams {
 
   /** Throws `limit`, and ends the channel, when the user has the maximum to this host. */
   add(stream: RunningStream): void {
-    const { channel, host, identity } = stream;
-    const key = `${host} ${identity.name}`;
-    const count = this.#counts.get(key) ?? 0;
+    const { channel, identity } = stream;
+    const count = this.#counts.get(keyOf(stream)) ?? 0;
     if (count >= maxOfUser) {
       channel.destroy();
       throw new PlatformError("limit", `too many streams: ${identity.name} has ${count} to this host, the maximum for one user`, {
         hint: "close some of them first",
       });
     }
-    this.#counts.set(key, count + 1);
-    this.#streams.add(stream);
-    channel.once("close", () => {
-      this.#streams.delete(stream);
-      const left = (this.#counts.get(key) ?? 1) - 1;
-      if (left > 0) this.#counts.set(key, left);
-      else this.#counts.delete(key);
-    });
+    this.#hold(channel, { ...stream, parts: new Set(), open: 0, isDoomed: false, cut: undefined });
+  }
+
+  /**
+   * The stream that `part` belongs to goes on in `further`, the client's end in the end: it counts, and a lock cuts it, until both have closed. A client that
+   * does not read keeps what its host has sent, after the host has closed the channel.
+   */
+  extend(part: Duplex, further: Duplex): void {
+    const stream = this.#byPart.get(part);
+    if (stream !== undefined && part !== further && !further.closed) this.#hold(further, stream);
   }
 
   /** Ends streams that these locks forbid. */
@@ -62,24 +72,53 @@ export class RunningStreams {
     for (const stream of this.#streams) {
       const { name: user, userId, roles } = stream.identity;
       const lock = findLock(locks, { user, userId, roles, login: stream.login, serverId: stream.host, now });
-      if (lock !== undefined && !this.#doomed.has(stream)) this.#end(stream, lock);
+      if (lock !== undefined && !stream.isDoomed) this.#end(stream, lock);
     }
   }
 
   /** These hosts were removed: streams of dialled hosts do not end with a tunnel. */
   removed(hosts: readonly string[]): void {
-    for (const stream of this.#streams) if (hosts.includes(stream.host)) stream.channel.destroy();
+    for (const stream of this.#streams) if (hosts.includes(stream.host)) cut(stream);
   }
 
-  #end(stream: RunningStream, { metadata }: Lock): void {
-    this.#doomed.add(stream);
-    const { log, graceMs: grace = graceMs } = this.#options;
-    const timer = setTimeout(() => {
-      log.info("stream cut off by a lock", { lock: metadata.name, user: stream.identity.name, host: stream.host });
-      stream.channel.destroy();
-    }, grace);
-    stream.channel.once("close", () => clearTimeout(timer));
+  #hold(part: Duplex, stream: Running): void {
+    if (stream.open === 0) {
+      this.#streams.add(stream);
+      this.#counts.set(keyOf(stream), (this.#counts.get(keyOf(stream)) ?? 0) + 1);
+    }
+    stream.open += 1;
+    stream.parts.add(part);
+    this.#byPart.set(part, stream);
+    part.once("close", () => {
+      stream.open -= 1;
+      if (stream.open === 0) this.#over(stream);
+    });
   }
+
+  #over(stream: Running): void {
+    clearTimeout(stream.cut);
+    this.#streams.delete(stream);
+    const left = (this.#counts.get(keyOf(stream)) ?? 1) - 1;
+    if (left > 0) this.#counts.set(keyOf(stream), left);
+    else this.#counts.delete(keyOf(stream));
+  }
+
+  #end(stream: Running, { metadata }: Lock): void {
+    stream.isDoomed = true;
+    const { log, graceMs: grace = graceMs } = this.#options;
+    stream.cut = setTimeout(() => {
+      log.info("stream cut off by a lock", { lock: metadata.name, user: stream.identity.name, host: stream.host });
+      cut(stream);
+    }, grace);
+  }
+}
+
+function keyOf({ host, identity }: RunningStream): string {
+  return `${host} ${identity.name}`;
+}
+
+function cut({ parts }: Running): void {
+  for (const part of parts) part.destroy();
 }
 
 /** Streams of users while their bytes are relayed: a stop of the proxy waits for them, and slow work waits until there are none. */

@@ -98,6 +98,28 @@ test.for(failures)("over a $kind, $how after the handshake ends the $side's TLS 
   await Promise.all([...closed, learnt]);
 });
 
+test("inside a stream that has closed, a reader that takes nothing for five minutes is cut off, and one that takes some is not", async () => {
+  const { client, server } = await connected("stream");
+  client.tls.once("data", () => client.tls.pause());
+  server.tls.write("first");
+  await once(client.tls, "pause");
+  server.tls.end(Buffer.alloc(30_000));
+  await once(client.below, "end");
+  await vi.waitUntil(() => client.tls.readableLength === 30_000);
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  client.below.destroy();
+  await once(client.below, "close");
+  for (let times = 0; times < 3; times += 1) {
+    expect((client.tls.read(5_000) as Buffer).length).toBe(5_000);
+    vi.advanceTimersByTime(300_000);
+    expect(client.tls.destroyed).toBe(false);
+  }
+  const closed = once(client.tls, "close");
+  vi.advanceTimersByTime(300_000);
+  await closed;
+  expect(client.tls.readableEnded).toBe(false);
+});
+
 test("a stream that closes without an end ends TLS once its reader has taken everything", async () => {
   const { client, server } = await connected("stream");
   client.tls.once("data", () => client.tls.pause());

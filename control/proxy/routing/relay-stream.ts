@@ -1,0 +1,20 @@
+import type { Duplex } from "node:stream";
+import { relay } from "../../../core/transport/relay.ts";
+import type { RelayedStreams, RunningStreams } from "./running-streams.ts";
+
+export interface RelayServices {
+  readonly running: Pick<RunningStreams, "extend">;
+  readonly relaying: RelayedStreams;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Relays between a user's client and the stream to an agent that was opened for it. Until both have closed they count for the user's limit, a lock cuts them,
+ * and a stop of the proxy waits for them. Resolves then. Never rejects.
+ */
+export function relayStream(client: Duplex, agent: Duplex, { running, relaying, signal }: RelayServices): Promise<void> {
+  running.extend(agent, client);
+  const over = relay(client, agent, { signal });
+  relaying.add(over);
+  return over;
+}
