@@ -3,6 +3,7 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import { certifiedIdentity, peerCertificate } from "../../../core/identity/x509-identity.ts";
+import { watchPresence } from "../routing/client-presence.ts";
 import { type ReachServices, reachServed } from "../routing/reach-served.ts";
 import type { AppSite } from "./app-sites.ts";
 
@@ -21,8 +22,10 @@ export interface ReachAppServices extends ReachServices {
 export async function reachApp({ tls, site, peer }: AppClient, services: ReachAppServices): Promise<TLSSocket> {
   const certificate = peerCertificate(tls);
   const userCertificate = new Uint8Array(certificate ?? []);
+  using presence = watchPresence(tls);
   const way = {
     clientAddress: peer,
+    left: presence.left,
     identify: async () => {
       const { userCaPem: authorities } = await services.access.current();
       return certifiedIdentity("user", { certificate, authorities, cluster: services.cluster, now: services.now() }, hintFor(site));

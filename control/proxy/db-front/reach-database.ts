@@ -3,6 +3,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import { certifiedIdentity, peerCertificate } from "../../../core/identity/x509-identity.ts";
 import type { DbProtocol } from "../../../core/resources/db.ts";
+import { watchPresence } from "../routing/client-presence.ts";
 import { reachServed } from "../routing/reach-served.ts";
 import type { FrontServices } from "./front.ts";
 
@@ -20,8 +21,10 @@ export interface FrontClient {
 export async function reachDatabase({ tls, protocol, peer, at }: FrontClient, services: FrontServices): Promise<TLSSocket> {
   const certificate = peerCertificate(tls) ?? Buffer.alloc(0);
   const userCertificate = new Uint8Array(certificate);
+  using presence = watchPresence(tls);
   const way = {
     clientAddress: peer,
+    left: presence.left,
     identify: async () => await identified(certificate, services),
     request: (identity: UserIdentity) => {
       const { name: target, account: user } = databaseOf(identity);

@@ -8,7 +8,7 @@ import { type ReachServices, reachServed, type ServedWay } from "../routing/reac
 export interface KubeVisit extends Pick<ServedWay<"kube">, "clientAddress" | "identify" | "sign"> {
   /** Name of the Kubernetes cluster. Throws `denied`. */
   readonly kubeOf: (identity: UserIdentity) => string;
-  readonly hasLeft: () => boolean;
+  readonly left: AbortSignal;
 }
 
 /** Agents that are tried for one connection. */
@@ -24,7 +24,7 @@ export async function reachAgent(visit: KubeVisit, services: ReachServices): Pro
     const attempt: Attempt = { stage: "user", host: "" };
     try {
       const agent = await reachServed<"kube">(wayTo(visit, { attempt, tried, services }), services);
-      if (!visit.hasLeft()) return agent;
+      if (!visit.left.aborted) return agent;
       agent.destroy();
       throw new PlatformError("unavailable", "the client has left");
     } catch (thrown) {
@@ -34,7 +34,7 @@ export async function reachAgent(visit: KubeVisit, services: ReachServices): Pro
       if (
         isAway &&
         attempt.stage === "agent" &&
-        !visit.hasLeft() &&
+        !visit.left.aborted &&
         tried.size < maxTries &&
         nextHost(attempt.kube ?? "", tried, services) !== undefined
       )
@@ -59,10 +59,11 @@ interface Trying {
   readonly services: ReachServices;
 }
 
-function wayTo({ clientAddress, identify, kubeOf, sign }: KubeVisit, { attempt, tried, services }: Trying): ServedWay<"kube"> {
+function wayTo({ clientAddress, identify, kubeOf, sign, left }: KubeVisit, { attempt, tried, services }: Trying): ServedWay<"kube"> {
   return {
     clientAddress,
     identify,
+    left,
     request: (identity) => {
       const target = kubeOf(identity);
       Object.assign(attempt, { stage: "routing", kube: target });

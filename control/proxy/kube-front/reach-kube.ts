@@ -4,6 +4,7 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import { certifiedIdentity, peerCertificate } from "../../../core/identity/x509-identity.ts";
+import { watchPresence } from "../routing/client-presence.ts";
 import type { ReachServices } from "../routing/reach-served.ts";
 import { reachAgent } from "./reach-agent.ts";
 
@@ -24,8 +25,10 @@ export async function reachKube({ tls, peer }: KubeClient, services: ReachKubeSe
   const { access, cluster, now, auth } = services;
   const certificate = peerCertificate(tls);
   const userCertificate = new Uint8Array(certificate ?? []);
+  using presence = watchPresence(tls);
   const visit = {
     clientAddress: peer,
+    left: presence.left,
     identify: async () => {
       const { userCaPem: authorities, locks } = await access.current();
       const identity = certifiedIdentity("user", { certificate, authorities, cluster, now: now() }, hint);
@@ -37,7 +40,6 @@ export async function reachKube({ tls, peer }: KubeClient, services: ReachKubeSe
     kubeOf,
     sign: async (ask: { readonly hostId: string; readonly tlsPublicKey: string }) =>
       (await auth.signRelayedKube({ ...ask, userCertificate, clientAddress: peer })).tlsCertificate,
-    hasLeft: () => tls.destroyed,
   };
   return await reachAgent(visit, services);
 }

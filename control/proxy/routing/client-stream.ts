@@ -9,6 +9,7 @@ import { terminateTls } from "../../../core/transport/arrivals/server-tls.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { decodeStreamRequest, encodeStreamReply, maxStreamMessage, type StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { Arrival } from "../front-door.ts";
+import { watchPresence } from "./client-presence.ts";
 import { auditRefusal, openStream } from "./open-stream.ts";
 import { relayStream } from "./relay-stream.ts";
 import type { RoutingServices } from "./routing-services.ts";
@@ -46,7 +47,8 @@ export async function clientStream(arrival: Arrival, services: ClientStreamServi
   }
   arrival.established();
   try {
-    const channel = await openStream({ identity, request, clientAddress: arrival.peer }, services);
+    using presence = watchPresence(tls);
+    const channel = await openStream({ identity, request, clientAddress: arrival.peer, left: presence.left }, services);
     void relayStream(tls, channel, services);
   } catch (thrown) {
     refuse(tls, toPlatformError(thrown));

@@ -41,7 +41,7 @@ export async function openServed(ask: StreamAsk<ServedKind>, services: Services,
   const offers = wantedOffers(request, services);
   const allowed = allowedAgents(ask, { ...access, offers }, services);
   requireAgreement(request, offers, services);
-  const { host, channel } = await openToAgent(allowed, { ...request, hostAuthorities: access.hostCaPem }, services);
+  const { host, channel } = await openToAgent(allowed, { ...request, hostAuthorities: access.hostCaPem, left: ask.left }, services);
   if (chosen !== undefined) chosen.host = host;
   await beginStream({ ...ask, access, host: host.identity.id, channel }, services);
   return channel;

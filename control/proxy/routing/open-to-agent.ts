@@ -2,10 +2,11 @@ import type { Duplex } from "node:stream";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { type ServedKind, serviceKinds } from "../../../core/kinds/service-kinds.ts";
 import { splitHealth } from "../../../core/resources/offered.ts";
+import { Attempt } from "../../../core/transport/dial/attempt.ts";
 import { openMs } from "../tunnels/tunnel.ts";
 import type { DirectTarget, TunnelTarget } from "./find-target.ts";
 import type { OfferingAgent } from "./offering-agents.ts";
-import { dialDirect } from "./reach-host.ts";
+import { type DiallingIdentity, dialDirect } from "./reach-host.ts";
 import type { RoutingServices } from "./routing-services.ts";
 
 interface Wanted {
@@ -14,6 +15,8 @@ interface Wanted {
   readonly target: string;
   /** PEM. */
   readonly hostAuthorities: readonly string[];
+  /** Aborted when the client has left. */
+  readonly left?: AbortSignal | undefined;
 }
 
 interface Opened {
@@ -21,21 +24,33 @@ interface Opened {
   readonly channel: Duplex;
 }
 
-type Services = Pick<RoutingServices, "identity" | "now" | "log">;
+interface Services extends Pick<RoutingServices, "now" | "log"> {
+  readonly identity: DiallingIdentity;
+}
 
-/** A channel to the first of these agents that opens one. Throws `unavailable` with the first failure. */
+/** Time for all agents together, ms: clients wait about as long for an answer. */
+const allMs = 15_000;
+
+/**
+ * A channel to the first of these agents that opens one. Tries no more of them after `allMs`, or once the client has left. Throws `unavailable` with the first
+ * failure.
+ */
 export async function openToAgent(agents: readonly OfferingAgent[], wanted: Wanted, services: Services): Promise<Opened> {
   const { kind, target } = wanted;
+  using all = new Attempt({ timeoutMs: allMs, ...(wanted.left !== undefined && { signal: wanted.left }) });
+  all.waitingFor = "a stream to an agent";
   let fault: unknown;
   for (const way of waysTo(agents)) {
+    if (all.signal.aborted) break;
     try {
-      return await openOne(way, wanted, services);
+      return await openOne(way, { ...wanted, signal: all.signal }, services);
     } catch (thrown) {
       fault ??= thrown;
       const host = way.map(({ identity }) => identity.id).join(", ");
       services.log.info("an agent did not open a stream: trying the next one", { [kind]: target, host, error: errorText(thrown) });
     }
   }
+  if (wanted.left?.aborted === true) throw new PlatformError("unavailable", "the client has left", { cause: wanted.left.reason });
   const { noun } = serviceKinds[kind].served;
   const silent = agents.length === 1 ? "its agent does not answer" : `none of its ${agents.length} agents answers`;
   throw new PlatformError("unavailable", `${noun} ${JSON.stringify(target.slice(0, 64))} is unreachable: ${silent}: ${errorText(fault)}`, {
@@ -71,15 +86,36 @@ function isDialled(way: Way): way is readonly [DirectTarget, ...DirectTarget[]] 
   return way[0].via === "dial";
 }
 
-async function openOne(way: Way, { kind, hostAuthorities }: Wanted, services: Services): Promise<Opened> {
-  if (!isDialled(way)) return { host: way[0], channel: await way[0].tunnel.openStream(openMs) };
+interface WantedNow extends Wanted {
+  readonly signal: AbortSignal;
+}
+
+async function openOne(way: Way, { kind, hostAuthorities, signal: all }: WantedNow, services: Services): Promise<Opened> {
+  if (!isDialled(way)) return { host: way[0], channel: await unlessAborted(way[0].tunnel.openStream(openMs), all) };
+  using attempt = new Attempt({ timeoutMs: openMs, signal: all });
+  const { signal } = attempt;
   const named = new Map(
     way.toReversed().flatMap(({ facts, ...host }) => addressesFor(kind, host).map((address) => [address, facts.hostname] as const)),
   );
   const addresses = [...new Set(way.flatMap((host) => addressesFor(kind, host)))];
   const name = (address: string): string => named.get(address) ?? "";
-  const { socket: channel, host } = await dialDirect({ ...services, hostAuthorities, addresses, hosts: way, name });
+  const { socket: channel, host } = await dialDirect({ ...services, hostAuthorities, addresses, hosts: way, name, signal });
   return { host, channel };
+}
+
+/** The channel, which is closed if it comes after the signal. Throws the signal's reason. */
+async function unlessAborted(opening: Promise<Duplex>, signal: AbortSignal): Promise<Duplex> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => {
+    opening.then((channel) => channel.destroy()).catch(() => {});
+    reject(signal.reason as Error);
+  };
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([opening, promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
 }
 
 function addressesFor(kind: ServedKind, { services = {}, addresses }: Pick<DirectTarget, "services" | "addresses">): readonly string[] {

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
+import type { HostCredentials } from "../../../core/api/host-credentials.ts";
 import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { certifiedIdentity, peerCertificate } from "../../../core/identity/x509-identity.ts";
 import { alpn, roleServerName } from "../../../core/transport/alpn.ts";
 import { connectionError, errorCode } from "../../../core/transport/dial/connection-error.ts";
 import { dialTls } from "../../../core/transport/dial/dial.ts";
 import { parseHostPort } from "../../../core/transport/host-port.ts";
-import type { CurrentIdentity } from "../identity/current-identity.ts";
 import type { RoutedTunnel, TunnelRegistry } from "../tunnels/registry.ts";
 import type { DirectTarget, ElsewhereTarget } from "./find-target.ts";
 
@@ -29,17 +29,24 @@ export async function awaitTunnel(
   });
 }
 
+/** The proxy's own certificate, and its cluster. */
+export interface DiallingIdentity {
+  current(): { readonly cluster: string; readonly credentials: Pick<HostCredentials, "tlsCertificate" | "tlsPrivateKey"> };
+}
+
 export interface DialDirectOptions {
   readonly addresses: readonly string[];
   /** Hosts that may answer there. */
   readonly hosts: readonly DirectTarget[];
   /** Name of the host at an address, for users. */
   readonly name: (address: string) => string;
-  readonly identity: Pick<CurrentIdentity, "current">;
+  readonly identity: DiallingIdentity;
   /** PEM. */
   readonly hostAuthorities: readonly string[];
   readonly now: () => Date;
   readonly timeoutMs?: number;
+  /** Ends all attempts. */
+  readonly signal?: AbortSignal;
 }
 
 export interface Dialled {
@@ -60,17 +67,21 @@ const staggerMs = 300;
  */
 export async function dialDirect(options: DialDirectOptions): Promise<Dialled> {
   const stop = new AbortController();
+  const signal = options.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, options.signal]);
   const tries: Promise<Dialled>[] = [];
   for (const address of options.addresses) {
     const before = tries.at(-1);
-    tries.push(turnAfter(before, stop.signal).then(() => dialOne(address, options, stop.signal)));
+    tries.push(turnAfter(before, signal).then(() => dialOne(address, options, signal)));
   }
   try {
     const first = await Promise.any(tries);
     for (const one of tries) void one.then((other) => other !== first && other.socket.destroy()).catch(() => {});
     return first;
   } catch (thrown) {
-    const errors = thrown instanceof AggregateError ? thrown.errors : [thrown];
+    const failures = thrown instanceof AggregateError ? thrown.errors : [thrown];
+    const begun = failures.filter((failure) => failure instanceof PlatformError);
+    // Attempts whose turn had not come are left out.
+    const errors = begun.length > 0 ? begun : failures;
     throw new PlatformError("unavailable", errors.map((error) => errorText(error)).join("; "), { cause: errors[0], hint });
   } finally {
     stop.abort();

@@ -25,6 +25,8 @@ export interface ServedWay<Kind extends ServedKind> {
   readonly sign: (ask: { readonly hostId: string; readonly tlsPublicKey: string }) => Promise<string>;
   /** Id of the session in the audit log; left out: a new one. */
   readonly sessionId?: string | undefined;
+  /** Aborted when the client has left. */
+  readonly left?: AbortSignal | undefined;
 }
 
 export interface ReachServices extends RoutingServices {
@@ -62,7 +64,7 @@ interface Routed {
 
 /** What control decides. Every refusal is in the audit log. */
 async function routed<Kind extends ServedKind>(way: ServedWay<Kind>, services: ReachServices): Promise<Routed> {
-  const { clientAddress, sessionId } = way;
+  const { clientAddress, sessionId, left } = way;
   let identity: UserIdentity | undefined;
   let request: ClientRequest<ServedKind> | undefined;
   let channel: Duplex | undefined;
@@ -71,7 +73,7 @@ async function routed<Kind extends ServedKind>(way: ServedWay<Kind>, services: R
     const wanted = way.request(identity);
     request = wanted;
     const chosen: ChosenHost = { host: undefined };
-    channel = await openServed({ identity, request: wanted, clientAddress, sessionId }, services, chosen);
+    channel = await openServed({ identity, request: wanted, clientAddress, sessionId, left }, services, chosen);
     const hostId = chosen.host?.identity.id ?? "";
     way.check?.(wanted, hostId);
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });

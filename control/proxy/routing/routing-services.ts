@@ -27,7 +27,7 @@ export interface RoutingServices {
   /** Hosts that match a target, besides those with a tunnel here. */
   readonly hosts: Pick<HostDirectory, "find" | "offering" | "begun">;
   readonly identity: Pick<CurrentIdentity, "current">;
-  readonly running: Pick<RunningStreams, "add">;
+  readonly running: Pick<RunningStreams, "add" | "extend">;
   readonly limited: Pick<LimitedStreams, "add">;
   /** The client's stream for a channel to a host, where proxies record. */
   readonly between: StandBetween;
@@ -46,6 +46,8 @@ export interface StreamAsk<Kind extends StreamKind = StreamKind> {
   readonly clientAddress: string;
   /** Of a session that goes on over several streams; left out: a new one. */
   readonly sessionId?: string | undefined;
+  /** Aborted when the client has left: no further agent is tried then. */
+  readonly left?: AbortSignal | undefined;
 }
 
 /** The host of a stream as soon as a handler has chosen it, for the audit log and for a client in this process. */

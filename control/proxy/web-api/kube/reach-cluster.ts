@@ -28,7 +28,7 @@ export async function reachCluster({ cluster, identity, auth, peer, signal }: Cl
       identify: async () => identity,
       kubeOf: () => cluster,
       sign: async (ask) => (await auth.signBrowserKube({ ...ask, kube: cluster }, { signal })).tlsCertificate,
-      hasLeft: () => signal.aborted,
+      left: signal,
     },
     services,
   );
