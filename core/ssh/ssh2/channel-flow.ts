@@ -1,5 +1,6 @@
 import type { Writable } from "node:stream";
 import type { ChannelConnection, ChannelEnd, RawChannel } from "ssh2/lib/Channel.js";
+import { unreadBytes } from "../../bytes/gather-pieces.ts";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { channelWindow, leastWindow, type WindowLimit } from "../channel-window.ts";
 
@@ -60,7 +61,7 @@ export function grantWindow(channel: RawChannel): void {
   if (channel.outgoing.state === "closed" || closedTransports.has(channel._client)) return;
   const { stderr } = channel;
   // SFTP objects pass here too; they are not streams.
-  const unread = (channel.readableLength ?? 0) + ("readableLength" in stderr ? stderr.readableLength : 0);
+  const unread = ("readableLength" in channel ? unreadBytes(channel) : 0) + ("readableLength" in stderr ? unreadBytes(stderr) : 0);
   const limit = limits.get(channel.incoming);
   // Node reads more once the unread bytes are below this mark: above half a window, it would never grant.
   if (limit !== undefined) channel._readableState.highWaterMark = limitedMark;

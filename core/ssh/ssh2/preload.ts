@@ -10,6 +10,7 @@ import constants from "ssh2/lib/protocol/constants.js";
 import handlers from "ssh2/lib/protocol/handlers.misc.js";
 import keyParser from "ssh2/lib/protocol/keyParser.js";
 import { Reader } from "../../bytes/fields.ts";
+import { gatherPieces } from "../../bytes/gather-pieces.ts";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { certificateSuffix, hostCertificateTypes } from "../algorithms.ts";
 import { channelRequest, readChannelRequest } from "../channel-requests.ts";
@@ -55,6 +56,8 @@ function replaceFlow(): void {
   channel._read = function read(this: RawChannel) {
     grantAfterRead(this);
   };
+  // A window is counted in bytes, and a peer may fill it with packets of one byte.
+  gatherPieces(channel);
   channel._write = function write(this: RawChannel, ...[data, , done]: Parameters<WriteMethod>) {
     const written = (error?: Error): void => {
       if (error !== undefined) failedWrites.add(error);
@@ -101,6 +104,7 @@ function replaceStderrFlow(): void {
   client._read = function read(this: typeof client) {
     grantAfterRead(this._channel);
   };
+  gatherPieces(client);
 }
 
 /** A server's requests of a session, read without loss: see channel-requests.ts. Malformed ones are left to ssh2, which ends the connection. */

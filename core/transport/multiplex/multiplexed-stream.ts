@@ -1,4 +1,5 @@
 import { Duplex } from "node:stream";
+import { gatherPieces } from "../../bytes/gather-pieces.ts";
 import { broken, type FrameKind, maxFrameData } from "./multiplex-frames.ts";
 
 /** Bytes that a peer may send at first, and at most, before the reader has taken some. It grows while the reader keeps up. */
@@ -30,7 +31,7 @@ export class MultiplexedStream {
 
   constructor(writer: FrameWriter) {
     this.#writer = writer;
-    this.duplex = new Duplex({
+    const duplex = new Duplex({
       read: () => this.#grant(),
       write: (bytes: Buffer, _encoding, done) => {
         if (bytes.length === 0 || this.#isCut) return done();
@@ -49,6 +50,7 @@ export class MultiplexedStream {
         done(error);
       },
     });
+    this.duplex = gatherPieces(duplex);
   }
 
   /** Throws `invalid` for more than the window allows. */

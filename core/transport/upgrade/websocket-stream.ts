@@ -1,5 +1,6 @@
 import { Duplex } from "node:stream";
 import type { RawData, WebSocket } from "ws";
+import { gatherPieces } from "../../bytes/gather-pieces.ts";
 import { PlatformError } from "../../errors/platform-error.ts";
 
 /** Where a proxy takes connection upgrades, and the sub-protocol of the WebSocket (PROTOCOL.md, section 1). */
@@ -42,6 +43,8 @@ export function websocketStream(socket: WebSocket, everyMs = pingMs): Duplex {
       done(error);
     },
   });
+  // Messages of one byte, while nobody reads.
+  gatherPieces(stream);
   const pings = setInterval(() => {
     if (socket.readyState === socket.OPEN && socket.bufferedAmount === 0) socket.ping();
   }, everyMs).unref();

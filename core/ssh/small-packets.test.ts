@@ -1,0 +1,26 @@
+import type { Readable, Writable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { expect, test } from "vitest";
+import { channelWindow } from "./channel-window.ts";
+import { generateSshKey } from "./keys.ts";
+import { openChannel } from "./testing/session-fixture.ts";
+
+test.for(["stdout", "stderr"] as const)(
+  "packets of one byte that nobody reads are few pieces of %s, and the window goes on afterwards",
+  async (name) => {
+    const { client, near, far } = await openChannel({ authority: generateSshKey() });
+    const [reader, writer]: [Readable, Writable] = name === "stdout" ? [near, far] : [near.stderr, far.stderr];
+    (name === "stdout" ? near.stderr : near).resume();
+    const small = 40_000;
+    for (let count = 0; count < small; count += 1) await new Promise((sent) => writer.write(Buffer.of(46), sent));
+    let pieces = 0;
+    reader.on("data", () => (pieces += 1));
+    const all = buffer(reader);
+    writer.write(Buffer.alloc(channelWindow));
+    far.end();
+    expect((await all).length).toBe(small + channelWindow);
+    // 16,384 as they came, one gathered, and packets of 32 KiB.
+    expect(pieces).toBeLessThan(16_384 + 400);
+    client.end();
+  },
+);
