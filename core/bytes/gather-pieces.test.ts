@@ -3,6 +3,7 @@ import { Duplex, Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { someRuns } from "../../test/fuzz/some-runs.ts";
 import { gatherPieces, unreadBytes } from "./gather-pieces.ts";
 
 const source = (): Readable => gatherPieces(new Readable({ highWaterMark: 1_000_000, read: () => {} }));
@@ -43,7 +44,7 @@ test("pieces of any size, read at any time and in any portions, arrive whole and
       got.push(await buffer(stream));
       expect(Buffer.concat(got).equals(Buffer.concat(given))).toBe(true);
     }),
-    { numRuns: 200 },
+    { numRuns: someRuns(200) },
   );
 });
 

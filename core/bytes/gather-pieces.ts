@@ -8,8 +8,8 @@ const [gatherFrom, smallPiece, gatheredPiece] = [16_384, 1_024, 65_536] as const
 const gathered = new WeakMap<Readable, HeldBytes>();
 
 /**
- * Makes a stream of bytes, or the prototype of such streams, put small pieces together while they are not read. Node keeps each of them, with a buffer of its own:
- * of single bytes, several hundred times the limit in bytes of whoever bounds them.
+ * Makes a stream of bytes, or the prototype of such streams, put small pieces together while they are not read. Node keeps each of them with a buffer of its own:
+ * of single bytes that is several hundred times what the limit, in bytes, allows.
  */
 export function gatherPieces<Stream extends Readable>(stream: Stream): Stream {
   return Object.assign(stream, { push, read });
