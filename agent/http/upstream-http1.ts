@@ -1,10 +1,9 @@
 import { Agent, type IncomingMessage, request, type ClientRequest as SentRequest } from "node:http";
-import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { HeaderField } from "../../core/resources/app-headers.ts";
 import { ignoreError } from "../../core/transport/dial/attempt.ts";
-import { keepAlive } from "../../core/transport/keep-alive.ts";
+import { keepAliveIn } from "../../core/transport/keep-alive.ts";
 import { fieldOf, fieldPairs, type UpstreamAnswer, type UpstreamRequest } from "./exchange.ts";
 import { limitInterim } from "./interim.ts";
 import { passedTrailers } from "./passed-fields.ts";
@@ -42,14 +41,7 @@ export class UpstreamHttp1 {
   #spare: Duplex | undefined;
 
   constructor(open: OpenRoad, { keeps, most }: KeptConnections) {
-    this.#agent = new Agent({ keepAlive: keeps, maxSockets: most.open, maxFreeSockets: most.kept });
-    const keep = this.#agent.keepSocketAlive.bind(this.#agent);
-    this.#agent.keepSocketAlive = (socket) => {
-      const isKept = keep(socket);
-      // Node has changed it.
-      if (socket instanceof Socket) keepAlive(socket);
-      return isKept;
-    };
+    this.#agent = keepAliveIn(new Agent({ keepAlive: keeps, maxSockets: most.open, maxFreeSockets: most.kept }));
     this.#agent.createConnection = (_options, connected) => {
       this.#connect(open).then(
         (socket) => connected?.(null, socket),

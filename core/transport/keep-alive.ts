@@ -1,4 +1,5 @@
-import type { Socket } from "node:net";
+import type { Agent } from "node:http";
+import { Socket } from "node:net";
 
 /**
  * Probes of the kernel on a quiet connection, by which it finds a peer that has vanished: after 30 s of silence six, 5 s apart. With Node's own, ten within
@@ -6,4 +7,15 @@ import type { Socket } from "node:net";
  */
 export function keepAlive(socket: Socket): Socket {
   return socket.setKeepAlive(true, 30_000, 5_000, 6);
+}
+
+/** An HTTP agent whose connections keep these probes between requests: Node replaces them with its own at the end of each. Returns the agent. */
+export function keepAliveIn(agent: Agent): Agent {
+  const keep = agent.keepSocketAlive.bind(agent);
+  agent.keepSocketAlive = (socket) => {
+    const isKept = keep(socket);
+    if (socket instanceof Socket) keepAlive(socket);
+    return isKept;
+  };
+  return agent;
 }

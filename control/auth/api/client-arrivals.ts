@@ -5,6 +5,7 @@ import { errorText, PlatformError, toPlatformError } from "../../../core/errors/
 import type { Log } from "../../../core/log/log.ts";
 import { canonicalIp } from "../../../core/transport/canonical-ip.ts";
 import { formatHostPort, type HostPort } from "../../../core/transport/host-port.ts";
+import { keepAlive } from "../../../core/transport/keep-alive.ts";
 import type { ListenSockets } from "../../../core/transport/listen-sockets.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { decodeRelayHeader, maxRelayHeader } from "../../../core/transport/relay-header.ts";
@@ -29,9 +30,7 @@ interface TcpListening {
 
 /** Throws `unavailable` when it cannot listen on the port. */
 export async function listenTcp(address: HostPort, { sockets, log, take }: TcpListening): Promise<TcpListener> {
-  const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 }, (socket) =>
-    take(socket, canonicalIp(socket.remoteAddress ?? "")),
-  );
+  const server = createServer({ noDelay: true }, (socket) => take(keepAlive(socket), canonicalIp(socket.remoteAddress ?? "")));
   try {
     const bound = await sockets.listen(server, { purpose: "auth", ...address });
     server.on("error", (error) => log.warn("the API listener failed", { error: errorText(error) }));

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { type AddressInfo, connect, type Socket } from "node:net";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { type AddressInfo, connect, Socket } from "node:net";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { agentRequest, connectionAgent } from "./agent-requests.ts";
 
 /** Far below what the proxy uses. */
@@ -55,5 +55,24 @@ test("an event stream that is silent for longer than kept connections may be idl
   streams[0]?.end();
   events.resume();
   await once(events, "end");
+  agent.destroy();
+});
+
+test("a connection that is kept for the next request has the probes of all others, not Node's own", async () => {
+  const probes = vi.spyOn(Socket.prototype, "setKeepAlive");
+  const connected = async (): Promise<Socket> => {
+    const socket = connect(port, "127.0.0.1");
+    await once(socket, "connect");
+    return socket;
+  };
+  const agent = connectionAgent({ maxConnections: 1, maxIdle: 1, idleMs: 10_000, connect: connected });
+  const kept = once(agent, "free");
+  const sent = agentRequest({ method: "GET", path: "/short", headers: ["Host", "app"], over: agent }).end();
+  const [response] = (await once(sent, "response")) as [IncomingMessage];
+  response.resume();
+  const [socket] = await kept;
+  expect(probes.mock.contexts.at(-1)).toBe(socket);
+  expect(probes.mock.lastCall).toEqual([true, 30_000, 5_000, 6]);
+  probes.mockRestore();
   agent.destroy();
 });

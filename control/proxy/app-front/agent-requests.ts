@@ -1,5 +1,6 @@
 import { Agent, type ClientRequest, request as httpRequest } from "node:http";
 import type { Duplex } from "node:stream";
+import { keepAliveIn } from "../../../core/transport/keep-alive.ts";
 
 /* HTTP/1.1 over connections that have reached an agent. */
 
@@ -17,7 +18,7 @@ export interface AgentOptions {
 
 /** Keeps connections for requests that follow each other. */
 export function connectionAgent({ maxConnections, maxIdle, idleMs, connect }: AgentOptions): Agent {
-  const agent = new Agent({ keepAlive: true, maxSockets: maxConnections, maxFreeSockets: maxIdle, timeout: idleMs });
+  const agent = keepAliveIn(new Agent({ keepAlive: true, maxSockets: maxConnections, maxFreeSockets: maxIdle, timeout: idleMs }));
   agent.createConnection = (_options, done) => {
     connect().then(
       (socket) => done?.(null, socket),

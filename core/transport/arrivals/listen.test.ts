@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { connect, type Socket } from "node:net";
-import { expect, test } from "vitest";
+import { connect, Socket } from "node:net";
+import { expect, test, vi } from "vitest";
 import { silentLog } from "../../log/log.ts";
 import { ListenSockets } from "../listen-sockets.ts";
 import { listen, peerAddress } from "./listen.ts";
@@ -19,6 +19,21 @@ test("a client of IPv4 at a listener for both has its IPv4 address, for all who 
   await once(client, "connect");
   const socket = await arrived.promise;
   expect([socket.remoteAddress, peerAddress(socket)]).toEqual(["127.0.0.1", `127.0.0.1:${client.localPort}`]);
+  client.destroy();
+  socket.destroy();
+  await listener.close();
+});
+
+test("the kernel's probes let an accepted connection outlive a short outage, like a dialled one", async () => {
+  const probes = vi.spyOn(Socket.prototype, "setKeepAlive");
+  const arrived = Promise.withResolvers<Socket>();
+  const own = { purpose: "test", sockets: new ListenSockets(), log: silentLog, maxConnections: 1 };
+  const listener = await listen({ address: { host: "127.0.0.1", port: 0 }, ...own, onSocket: arrived.resolve });
+  const client = connect(listener.address.port, "127.0.0.1");
+  const socket = await arrived.promise;
+  expect(probes.mock.contexts).toEqual([socket]);
+  expect(probes.mock.calls).toEqual([[true, 30_000, 5_000, 6]]);
+  probes.mockRestore();
   client.destroy();
   socket.destroy();
   await listener.close();

@@ -4,6 +4,7 @@ import { errorText, PlatformError } from "../../errors/platform-error.ts";
 import type { Log } from "../../log/log.ts";
 import { canonicalIp } from "../canonical-ip.ts";
 import { formatHostPort, type HostPort } from "../host-port.ts";
+import { keepAlive } from "../keep-alive.ts";
 import type { ListenSockets } from "../listen-sockets.ts";
 
 export interface Listener {
@@ -28,14 +29,14 @@ export interface ListenOptions {
 /** A TCP listener that survives errors of accept(2), such as EMFILE. Throws `unavailable` when the address cannot be bound. */
 export async function listen(options: ListenOptions): Promise<Listener> {
   const { address, log, purpose } = options;
-  const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: 15_000, pauseOnConnect: true, allowHalfOpen: true });
+  const server = createServer({ noDelay: true, pauseOnConnect: true, allowHalfOpen: true });
   server.maxConnections = options.maxConnections;
   /** One listener for all sockets. */
   function onError(this: Socket, error: Error): void {
     log.debug("connection broke", { peer: peerAddress(this), error: error.message });
   }
   server.on("connection", (socket) => {
-    socket.on("error", onError);
+    keepAlive(socket).on("error", onError);
     const { remoteAddress = "", remotePort } = socket;
     if (canonicalIp(remoteAddress) !== remoteAddress) setPeer(socket, { remoteAddress: canonicalIp(remoteAddress), remotePort });
     options.onSocket(socket);
