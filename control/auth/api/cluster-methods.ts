@@ -17,19 +17,22 @@ import type { Api, Handlers } from "./guard.ts";
 import { hasRule } from "./permissions.ts";
 
 /**
- * Watches of one host at a time: each reads all roles at every change. A host has one for each of its processes, two while it moves to another
- * connection, and for a while those whose connections were lost in silence.
+ * Watches of one host at a time: one for each of its processes, two while it moves to another connection, and for a while those whose connections were
+ * lost in silence: it is for their sake that a further one ends the oldest, and is not refused. Of an agent, the processes that a new one has replaced
+ * have none. A proxy has one process more for each reload that sessions outlast; more of them than this would end each other's watches all the time.
+ * Each costs this service one reading of all roles at every change (a few ms for 100 of them), and `watchHosts` some 600 bytes for
+ * each of at most 20,000 hosts.
  */
-export const mostWatches = 16;
+export const mostWatches = { ofAgent: 16, ofProxy: 128 } as const;
 
-/** An older one has to end. */
+/** An older one has to end; its process, if there is still one, tries again with back-off. */
 export function newerWatches(): PlatformError {
-  return new PlatformError("limit", `this host has begun ${mostWatches} newer watches, the most for one host`);
+  return new PlatformError("unavailable", "this host has begun too many newer watches");
 }
 
 export function clusterMethods(api: Api): Handlers<"getCluster" | "getAccess" | "watchAccess" | "listProxies"> {
   const { context } = api;
-  const watches = new NewestFew(mostWatches);
+  const [ofAgents, ofProxies] = [new NewestFew(mostWatches.ofAgent), new NewestFew(mostWatches.ofProxy)];
   return {
     getCluster: async (_request, caller) => {
       if (!(await hasRule(context, caller, { resource: "node", verb: "list" }))) return clusterFacts(context);
@@ -54,7 +57,7 @@ export function clusterMethods(api: Api): Handlers<"getCluster" | "getAccess" | 
       const { id, role } = hostOf(caller);
       const isAgent = role === "node";
       if (!isAgent) await keepProxyVersion(context.storage, id, version);
-      using place = watches.enter(id);
+      using place = (isAgent ? ofAgents : ofProxies).enter(id);
       const cameBack = context.proxies.isLost(id);
       using _watching = context.live.watching(id, context.now);
       using _proxy = context.proxies.watching(id, isAgent ? "" : publicAddr);

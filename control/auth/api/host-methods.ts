@@ -65,7 +65,7 @@ export function inventoryMethods(api: Api): Handlers<"listInventory"> {
 /** Ways to hosts: reports of them, and the answers for proxies. */
 export function routeMethods(api: Api): Handlers<"reportNode" | "watchHosts" | "findDirectHosts"> {
   const { context } = api;
-  const watches = new NewestFew(mostWatches);
+  const watches = new NewestFew(mostWatches.ofProxy);
   return {
     reportNode: async (request, caller) => {
       const host = hostOf(caller);
