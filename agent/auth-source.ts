@@ -36,6 +36,11 @@ export class AuthSource {
     this.#listeners.push(listener);
   }
 
+  /** Further calls go over another connection; those on the present one, and on those before it, are cut soon. */
+  renew(): void {
+    this.#current?.connection.renew();
+  }
+
   /** Closes the connection: the next call opens another one. */
   close(): void {
     this.#current?.connection.close();

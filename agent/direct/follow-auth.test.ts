@@ -1,97 +1,8 @@
-import { once } from "node:events";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { createLog } from "../../core/log/log.ts";
 import type { Offered } from "../../core/resources/offered.ts";
 import { until } from "../../test/world/until.ts";
-import { FollowAuth, type FollowAuthOptions } from "./follow-auth.ts";
-
-type Client = Awaited<ReturnType<FollowAuthOptions["client"]>>;
-type Watch = (signal: AbortSignal | undefined) => ReturnType<Client["watchAccess"]>;
-
-const services = {
-  served: {} as Readonly<Record<string, readonly string[]>>,
-  offered: undefined as readonly Offered[] | undefined,
-  refuseOffers: undefined as PlatformError | undefined,
-};
-
-/** An auth service as its client sees it: the reports, and how a watch behaves. */
-function stage(watch: Watch) {
-  const seen = {
-    reports: [] as { connected: boolean; ending: string; addresses: readonly string[] }[],
-    dropped: 0,
-    revisions: [] as string[],
-    resources: [] as string[],
-    offers: [] as (readonly string[])[],
-    connected: 0,
-    /** How often the agent checked whether it serves. */
-    asked: 0,
-  };
-  const facts = { addresses: ["10.0.0.5:3022"], refuse: undefined as PlatformError | undefined, serves: true, ...services };
-  const client: Client = {
-    reportOffered: async ({ offered = [] }) => {
-      if (facts.refuseOffers !== undefined) throw facts.refuseOffers;
-      seen.offers.push(offered.map(({ kind = "", name = "" }) => `${kind}/${name}`));
-      return { $typeName: "platform.auth.v1.ReportOfferedResponse" };
-    },
-    watchAccess: (_request, options) => watch(options?.signal),
-    reportNode: async ({ connected = false, ending = "", directAddresses = [] }) => {
-      if (facts.refuse !== undefined) throw facts.refuse;
-      seen.reports.push({ connected, ending, addresses: directAddresses });
-      return { $typeName: "platform.auth.v1.ReportNodeResponse", sharesName: false, refusedServices: [], offerLimits: [] };
-    },
-  };
-  const follow = new FollowAuth({
-    log: createLog({ level: "error", format: "text", write: () => {} }),
-    client: async () => client,
-    drop: () => {
-      seen.dropped += 1;
-    },
-    facts: () => ({
-      hostId: "id",
-      hostname: "web-1",
-      labels: {},
-      services: ["ssh"],
-      status: { upgrader: "none", sessions: 0 },
-      addresses: facts.addresses,
-      shared: [],
-      served: facts.served,
-    }),
-    offered: () => facts.offered,
-    onResources: (revision) => seen.resources.push(revision),
-    onConnected: () => {
-      seen.connected += 1;
-    },
-    onAccess: (revision) => seen.revisions.push(revision),
-    onMaintenance: () => {},
-    serves: () => {
-      seen.asked += 1;
-      return facts.serves;
-    },
-    steady: () => performance.now(),
-    times: { firstMs: 50, heartbeatMs: 100, apartMs: 20 },
-  });
-  return { seen, facts, follow };
-}
-
-/** Like a pending call: aborted by the signal, which is an error. */
-async function silence(signal: AbortSignal | undefined): Promise<void> {
-  if (signal === undefined) throw new Error("a watch without a signal would never end");
-  if (!signal.aborted) await once(signal, "abort");
-  signal.throwIfAborted();
-}
-
-async function* answering(signal: AbortSignal | undefined) {
-  yield {
-    $typeName: "platform.auth.v1.AccessEvent" as const,
-    revision: "1",
-    removedHosts: [],
-    maintenanceRevision: "",
-    proxiesRevision: "",
-    resourcesRevision: "r1",
-  };
-  await silence(signal);
-}
+import { answering, silence, stage } from "./testing/follow-stage.ts";
 
 test("it reports at once, periodically, and soon after a change; messages of the watch are passed on", async () => {
   const { seen, facts, follow } = stage(answering);
@@ -120,6 +31,44 @@ test("a silent watch is dropped with its connection, and retried", async () => {
   const running = follow.run(stop.signal);
   await until("the second watch works", () => follow.isUp);
   expect(seen.dropped).toBe(1);
+  stop.abort();
+  await running;
+});
+
+test("a connection that is silent while the one before works is replaced, and that one stays", async () => {
+  let tries = 0;
+  const { seen, follow } = stage(async function* (signal) {
+    tries += 1;
+    if (tries !== 2) yield* answering(signal);
+    await silence(signal);
+  });
+  const stop = new AbortController();
+  const running = follow.run(stop.signal);
+  await until("the first watch works", () => follow.isUp);
+  follow.moveWatch();
+  await until("the third watch works", () => seen.connected === 2);
+  expect(follow.isUp).toBe(true);
+  stop.abort();
+  await running;
+  expect(seen).toMatchObject({ renewed: 1, dropped: 0, logged: [] });
+});
+
+test("a connection that ends before the next one is answered is logged", async () => {
+  let tries = 0;
+  const cut = new AbortController();
+  const { seen, follow } = stage(async function* (signal) {
+    tries += 1;
+    if (tries === 2) cut.abort();
+    if (tries === 2) await silence(signal);
+    yield* answering(tries === 1 && signal !== undefined ? AbortSignal.any([signal, cut.signal]) : signal);
+  });
+  const stop = new AbortController();
+  const running = follow.run(stop.signal);
+  await until("the first watch works", () => follow.isUp);
+  follow.moveWatch();
+  await until("it is logged", () => seen.logged.length > 0);
+  expect(seen.logged[0]).toContain("the connection ended before the next one was answered");
+  await until("the third watch works", () => follow.isUp);
   stop.abort();
   await running;
 });

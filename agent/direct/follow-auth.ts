@@ -32,6 +32,8 @@ export interface FollowAuthOptions {
   readonly offered: () => readonly Offered[] | undefined;
   /** Called when the connection timed out: the next call must open another one. */
   readonly drop: () => void;
+  /** Called when it timed out while a watch goes on over the connection before: that one must stay, and the next call open another one. */
+  readonly renew: () => void;
   /** Called once for each working watch. */
   readonly onConnected: () => void;
   readonly onAccess: (revision: string) => void;
@@ -64,6 +66,8 @@ export class FollowAuth {
   readonly #options: FollowAuthOptions;
   readonly #watch: MovingWatch;
   #hasNews = false;
+  /** The watch goes on over the connection before until it is answered over the next one. */
+  #isMoving = false;
   #wake = new AbortController();
   /** JSON of the offers that the auth service has; undefined: it must get them. */
   #reported: string | undefined;
@@ -74,7 +78,7 @@ export class FollowAuth {
     this.#options = options;
     this.#watch = new MovingWatch({
       watch: (signal, onUp) => this.#follow(signal, onUp),
-      onDown: () => {},
+      onDown: () => this.#down(),
       onRetry: ({ thrown, retryMs }) => this.#retry(thrown, retryMs),
       clock: options.steady,
     });
@@ -92,23 +96,34 @@ export class FollowAuth {
 
   /** Calls go over another connection from now on, and the one before ends soon. */
   moveWatch(): void {
+    this.#isMoving = this.isUp;
     this.#watch.move();
   }
 
   /** Until the signal; connects again with back-off. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
+    signal.addEventListener("abort", () => {
+      this.#isMoving = false;
+    });
     await this.#watch.run(signal);
   }
 
+  /** Otherwise `#retry` logs it, with the reason. */
+  #down(): void {
+    if (this.#isMoving) this.#options.log.warn("not connected to the auth service: the connection ended before the next one was answered");
+    this.#isMoving = false;
+  }
+
   #retry(thrown: unknown, retryMs: number): void {
-    const { log, drop } = this.#options;
+    const { log, drop, renew } = this.#options;
     const { code, message: error, hint } = toPlatformError(thrown ?? new PlatformError("unavailable", "the auth service ended the watch"));
+    // A connection whose other end is gone would swallow the next watch too.
+    const replace = this.isUp ? renew : drop;
+    if (code === "timeout") replace();
     if (this.isUp) {
       log.debug("could not move to another connection yet", { code, error, retryMs });
       return;
     }
-    // A connection whose other end is gone would swallow the next watch too.
-    if (code === "timeout") drop();
     log.warn("not connected to the auth service", { code, error, hint, retryMs });
   }
 
@@ -161,6 +176,7 @@ export class FollowAuth {
     await this.#report();
     signal.throwIfAborted();
     if (!this.isUp) log.info("connected to the auth service; proxies dial this host", { addresses: facts().addresses });
+    this.#isMoving = false;
     onUp();
     onConnected();
   }

@@ -119,7 +119,7 @@ async function serving() {
       authServer: { host: "127.0.0.1", port: 3025 },
       ports: [{ kind: "ssh", listen: { host: "127.0.0.1", port: 0 }, publicAddresses: [] }],
     },
-    auth: { client: async () => client, close: () => dropped.resolve(), onRenewed: () => {} },
+    auth: { client: async () => client, close: () => dropped.resolve(), renew: () => {}, onRenewed: () => {} },
     audit: { record: async () => {}, hold: async () => new HeldRoom(0, () => {}) },
     authorities: followAuthorities({ access, identity, log: silentLog }, end.signal),
     local: () => undefined,

@@ -26,7 +26,7 @@ export interface DirectOptions {
   readonly sockets: ListenSockets;
   readonly log: Log;
   readonly identity: Pick<IdentityKeeper, "current">;
-  readonly auth: { client: FollowAuthOptions["client"]; close(): void; onRenewed(listener: () => void): void };
+  readonly auth: { client: FollowAuthOptions["client"]; close(): void; renew(): void; onRenewed(listener: () => void): void };
   readonly audit: Pick<Spool, "record" | "hold">;
   readonly access: Pick<AccessSource, "refresh">;
   readonly authorities: Pick<AuthorityFollower, "ask">;
@@ -60,9 +60,9 @@ export async function openDirect(options: DirectOptions): Promise<Reach> {
     return { hostId, hostname, services, labels: labels(), status: status(), ...allAddresses(way, ports, options.local()) };
   };
   const { onAccess, onMaintenance, onResources, offered, steady } = options;
-  const client = () => auth.client();
+  const calls = { client: () => auth.client(), drop: () => auth.close(), renew: () => auth.renew() };
   const told = { onConnected: () => void authorities.ask(), onAccess, onMaintenance, onResources, offered };
-  const follow = new FollowAuth({ log, client, drop: () => auth.close(), facts, ...told, serves: () => options.sockets.isStarted, steady });
+  const follow = new FollowAuth({ log, ...calls, facts, ...told, serves: () => options.sockets.isStarted, steady });
   auth.onRenewed(() => follow.moveWatch());
   void options.sockets.started.then(() => follow.tell());
   const end = new AbortController();
