@@ -1,16 +1,20 @@
 import { execFile } from "node:child_process";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { chmod, writeFile } from "node:fs/promises";
+import type { Socket } from "node:net";
 import { join } from "node:path";
-import type { Duplex } from "node:stream";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Duplex, PassThrough } from "node:stream";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { toOpensshPrivate } from "../../../core/ssh/keys.ts";
 import type { SshConnection } from "../../../core/ssh/ssh-client.ts";
+import { encodeStreamReply } from "../../../core/transport/stream-request.ts";
 import { startTestAgent, type TestAgent } from "../../../test/inside/connect-agent.ts";
 import { jumpSsh } from "../../../test/inside/jump-ssh.ts";
 import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
 import type { UserKeys } from "../../../test/inside/user-keys.ts";
 import { hasProgram } from "../../../test/world/has-program.ts";
+import { maxOfUser, RunningStreams } from "./running-streams.ts";
 
 let cluster: TestCluster;
 let agent: TestAgent;
@@ -78,6 +82,34 @@ describe("the jump host", () => {
     const refused = await run(["-W", "nowhere:22", "box.main"]);
     expect(refused.stderr).toContain('no host "nowhere" is connected');
   });
+});
+
+test("a client that leaves before the host has taken its connection gives its place back", async () => {
+  await using own = await startTestCluster({ mode: "separate" });
+  const asked = Promise.withResolvers<Duplex>();
+  const host = await startTestAgent(own, { hostname: "web-1", onStream: asked.resolve });
+  const keys = await own.login("alice");
+  const arrived = Promise.withResolvers<Socket>();
+  const arrives = (message: unknown): void => {
+    const { socket } = message as { readonly socket: Socket };
+    if (socket.localPort === own.proxy.addresses.ssh?.port) arrived.resolve(socket);
+  };
+  subscribe("net.server.socket", arrives);
+  const ssh = await jump(keys, own);
+  unsubscribe("net.server.socket", arrives);
+  const add = vi.spyOn(RunningStreams.prototype, "add");
+  const forwarded = forward(ssh, "web-1").catch(() => {});
+  const target = await asked.promise;
+  const [running, counted] = [add.mock.contexts[0], add.mock.calls[0]?.[0]];
+  if (!(running instanceof RunningStreams) || counted === undefined) throw new Error("the stream was not counted");
+  add.mockRestore();
+  const [left, over] = [once(await arrived.promise, "close"), once(counted.channel, "close")];
+  ssh.destroy();
+  await Promise.all([left, forwarded]);
+  target.end(encodeStreamReply({ ok: true }));
+  await over;
+  for (let count = 0; count < maxOfUser; count += 1) running.add({ ...counted, channel: new PassThrough() });
+  host.end();
 });
 
 test("a jump connection leaves a proxy that was replaced: what it has goes on, and it ends after that", async () => {

@@ -83,13 +83,18 @@ function serve(connection: Connection, client: JumpClient, services: JumpService
   const { kept, clock } = services;
   const begun = Promise.withResolvers<void>();
   let channels = 0;
+  let hasLeft = false;
   let usedAt = clock();
   const forget = kept.add(() => {
     if (channels > 0 || clock() - usedAt < idleMs) return;
     forget();
     connection.end();
   });
-  connection.on("close", forget).on("close", begun.resolve);
+  connection.on("close", () => {
+    hasLeft = true;
+    forget();
+    begun.resolve();
+  });
   guardRefusals(connection, (error) => {
     auditRefusal({ error, clientAddress: client.peer, user: client.identity.name }, services);
     connection.end();
@@ -111,10 +116,13 @@ function serve(connection: Connection, client: JumpClient, services: JumpService
     channels += 1;
     const relayed = openTarget({ target: destIP, port: destPort }, client, services)
       .then(async (stream) => {
+        // Nothing would end a channel of a connection that is over.
+        if (hasLeft) return void stream.destroy();
         const channel: Duplex = accept();
         channel.on("error", () => {});
-        services.running.extend(stream, channel);
+        const release = services.running.extend(stream, channel);
         await relay(channel, stream, { signal: services.signal });
+        release();
         usedAt = clock();
       })
       .catch((thrown: unknown) => refuse(kept.retired ? leftBehind(toPlatformError(thrown)) : toPlatformError(thrown)))

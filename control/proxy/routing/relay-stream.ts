@@ -13,8 +13,8 @@ export interface RelayServices {
  * and a stop of the proxy waits for them. Resolves then. Never rejects.
  */
 export function relayStream(client: Duplex, agent: Duplex, { running, relaying, signal }: RelayServices): Promise<void> {
-  running.extend(agent, client);
-  const over = relay(client, agent, { signal });
+  const release = running.extend(agent, client);
+  const over = relay(client, agent, { signal }).then(release);
   relaying.add(over);
   return over;
 }

@@ -125,6 +125,20 @@ describe("a stream whose channel has closed, while its client still has to read"
     await once(removed, "close");
   });
 
+  test("a client whose stream does not tell of its close, as a channel of SSH that was closed before, counts until the relay is over", async () => {
+    const streams = new RunningStreams({ log: silentLog, now: () => now });
+    const relaying = new RelayedStreams(() => {});
+    for (let count = 0; count < maxOfUser; count += 1) {
+      const channel = new PassThrough();
+      streams.add({ identity, host: "h", login: "", channel });
+      const client = new Duplex({ emitClose: false, read: () => {}, write: () => {} });
+      const over = relayStream(client, channel, { running: streams, relaying, signal: new AbortController().signal });
+      channel.destroy();
+      await over;
+    }
+    streams.add({ identity, host: "h", login: "", channel: new PassThrough() });
+  });
+
   test("a client that had closed before counts for nothing", async () => {
     const streams = new RunningStreams({ log: silentLog, now: () => now });
     const client = new PassThrough();

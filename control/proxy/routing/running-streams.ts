@@ -58,11 +58,12 @@ export class RunningStreams {
 
   /**
    * The stream that `part` belongs to goes on in `further`, the client's end in the end: it counts, and a lock cuts it, until both have closed. A client that
-   * does not read keeps what its host has sent, after the host has closed the channel.
+   * does not read keeps what its host has sent, after the host has closed the channel. Returns the function that counts `further` as closed: a channel of an SSH
+   * server that was accepted too late emits no `close`.
    */
-  extend(part: Duplex, further: Duplex): void {
+  extend(part: Duplex, further: Duplex): () => void {
     const stream = this.#byPart.get(part);
-    if (stream !== undefined && part !== further && !further.closed) this.#hold(further, stream);
+    return stream === undefined || part === further || further.closed ? () => {} : this.#hold(further, stream);
   }
 
   /** Ends streams that these locks forbid. */
@@ -81,7 +82,8 @@ export class RunningStreams {
     for (const stream of this.#streams) if (hosts.includes(stream.host)) cut(stream);
   }
 
-  #hold(part: Duplex, stream: Running): void {
+  /** Returns the function that counts the part as closed. */
+  #hold(part: Duplex, stream: Running): () => void {
     if (stream.open === 0) {
       this.#streams.add(stream);
       this.#counts.set(keyOf(stream), (this.#counts.get(keyOf(stream)) ?? 0) + 1);
@@ -89,10 +91,15 @@ export class RunningStreams {
     stream.open += 1;
     stream.parts.add(part);
     this.#byPart.set(part, stream);
-    part.once("close", () => {
+    let isOpen = true;
+    const release = (): void => {
+      if (!isOpen) return;
+      isOpen = false;
       stream.open -= 1;
       if (stream.open === 0) this.#over(stream);
-    });
+    };
+    part.once("close", release);
+    return release;
   }
 
   #over(stream: Running): void {
