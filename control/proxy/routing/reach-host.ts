@@ -44,7 +44,6 @@ export interface DialDirectOptions {
   /** PEM. */
   readonly hostAuthorities: readonly string[];
   readonly now: () => Date;
-  readonly timeoutMs?: number;
   /** Ends all attempts. */
   readonly signal?: AbortSignal;
 }
@@ -55,7 +54,7 @@ export interface Dialled {
 }
 
 /** Time limit of the connection and the TLS handshake, ms. */
-const usualMs = 10_000;
+const timeoutMs = 10_000;
 const hint = "check that its agent is running, and that the proxy may connect to that port";
 
 /** Delay before the next address is tried while one does not answer, ms. */
@@ -99,7 +98,7 @@ async function turnAfter(before: Promise<Dialled> | undefined, signal: AbortSign
 }
 
 async function dialOne(text: string, options: DialDirectOptions, signal: AbortSignal): Promise<Dialled> {
-  const { hosts, name, hostAuthorities: ca, now, timeoutMs = usualMs } = options;
+  const { hosts, name, hostAuthorities: ca, now } = options;
   const { cluster, credentials } = options.identity.current();
   const message = `could not connect to ${name(text)} at ${text}`;
   const servername = roleServerName("node");
