@@ -40,8 +40,10 @@ export async function openToAgent(agents: readonly OfferingAgent[], wanted: Want
   using all = new Attempt({ timeoutMs: allMs, ...(wanted.left !== undefined && { signal: wanted.left }) });
   all.waitingFor = "a stream to an agent";
   let fault: unknown;
+  let tried = 0;
   for (const way of waysTo(agents)) {
     if (all.signal.aborted) break;
+    tried += way.length;
     try {
       return await openOne(way, { ...wanted, signal: all.signal }, services);
     } catch (thrown) {
@@ -52,11 +54,17 @@ export async function openToAgent(agents: readonly OfferingAgent[], wanted: Want
   }
   if (wanted.left?.aborted === true) throw new PlatformError("unavailable", "the client has left", { cause: wanted.left.reason });
   const { noun } = serviceKinds[kind].served;
-  const silent = agents.length === 1 ? "its agent does not answer" : `none of its ${agents.length} agents answers`;
+  const silent = silentWords(tried, agents.length);
   throw new PlatformError("unavailable", `${noun} ${JSON.stringify(target.slice(0, 64))} is unreachable: ${silent}: ${errorText(fault)}`, {
     cause: fault,
     hint: "try again in a moment",
   });
+}
+
+function silentWords(tried: number, all: number): string {
+  if (all === 1) return "its agent does not answer";
+  if (tried === all) return `none of its ${all} agents answers`;
+  return `${tried} of its ${all} agents ${tried === 1 ? "does" : "do"} not answer, and there was no time for the others`;
 }
 
 /** A tunnel, or agents that are dialled together. */
