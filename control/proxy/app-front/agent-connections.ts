@@ -41,6 +41,12 @@ interface Pool {
   readonly release: () => void;
 }
 
+interface Attempt {
+  readonly left: AbortSignal | undefined;
+  /** An agent has opened a stream. */
+  isOpen: boolean;
+}
+
 /**
  * Connections to agents for the sessions of browsers. They are kept by session and address, so that nobody's request goes over another one's connection, and end with
  * the session.
@@ -74,25 +80,28 @@ export class AgentConnections {
 
   /**
    * A new connection: one that no other request uses. Nothing of a request was sent if it fails; a connection that an agent did not take is tried with another
-   * one once. It may wait for its turn; `hasLeft`: the client did meanwhile. Throws PlatformError, `limit` when too many wait.
+   * one once. It may wait for its turn; `left`: aborted when the client has left. Throws PlatformError, `limit` when too many wait.
    */
-  async connect(visit: AppVisit, hasLeft: () => boolean = () => false): Promise<TLSSocket> {
+  async connect(visit: AppVisit, left?: AbortSignal): Promise<TLSSocket> {
     return await this.#openings(visit.credential.id, async () => {
-      if (hasLeft()) throw new PlatformError("unavailable", "the client has left");
-      return await this.#reachTwice(visit);
+      if (left?.aborted) throw new PlatformError("unavailable", "the client has left");
+      return await this.#reachTwice(visit, left);
     });
   }
 
-  async #reachTwice(visit: AppVisit): Promise<TLSSocket> {
+  async #reachTwice(visit: AppVisit, left: AbortSignal | undefined): Promise<TLSSocket> {
+    const first: Attempt = { left, isOpen: false };
     try {
-      return await this.#reach(visit);
+      return await this.#reach(visit, first);
     } catch (thrown) {
-      if (!(thrown instanceof PlatformError) || (thrown.code !== "unavailable" && thrown.code !== "timeout")) throw thrown;
-      return await this.#reach(visit);
+      const isAway = thrown instanceof PlatformError && (thrown.code === "unavailable" || thrown.code === "timeout");
+      // Without a stream, all agents were tried.
+      if (!isAway || !first.isOpen || left?.aborted) throw thrown;
+      return await this.#reach(visit, { left, isOpen: false });
     }
   }
 
-  async #reach({ credential, user, app, peer }: AppVisit): Promise<TLSSocket> {
+  async #reach({ credential, user, app, peer }: AppVisit, attempt: Attempt): Promise<TLSSocket> {
     const { auth } = this.#services;
     const socket = await reachServed<"app">(
       {
@@ -100,7 +109,11 @@ export class AgentConnections {
         sessionId: credential.id,
         identify: async () => user,
         request: () => ({ kind: "app", target: app, parameters: {} }),
-        sign: async (ask) => (await auth.signBrowserApp({ ...ask, credential, app, clientAddress: peer })).tlsCertificate,
+        left: attempt.left,
+        sign: async (ask) => {
+          attempt.isOpen = true;
+          return (await auth.signBrowserApp({ ...ask, credential, app, clientAddress: peer })).tlsCertificate;
+        },
       },
       this.#services,
     );

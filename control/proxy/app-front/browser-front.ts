@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import type { KeptConnections } from "../kept-connections.ts";
+import { watchPresence } from "../routing/client-presence.ts";
 import { relayStream } from "../routing/relay-stream.ts";
 import type { RelayedStreams, RunningStreams } from "../routing/running-streams.ts";
 import type { ForwardedPeers } from "../web-api/forwarded-peers.ts";
@@ -115,11 +116,13 @@ async function serveUpgrade({ request, socket, head, arrival }: UpgradeRequest, 
   requireOwnHost(request, site.host);
   if ((request.url ?? "").toLowerCase().startsWith(ownPrefix)) throw new PlatformError("not_found", "not found");
   const visit = await visitOf({ request, site, peer }, services);
+  // A client that has ended its direction cannot use what it asked for.
+  using presence = watchPresence(socket, ["end", "close"]);
   await passUpgrade(
     request,
     { socket, head },
     {
-      connect: () => services.connections.connect(visit, () => socket.destroyed || socket.readableEnded),
+      connect: () => services.connections.connect(visit, presence.left),
       join: (client, agent) => {
         const end = (): void => {
           client.destroy();

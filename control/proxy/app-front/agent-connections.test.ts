@@ -1,0 +1,90 @@
+import { Duplex } from "node:stream";
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { SignBrowserAppResponseSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { UserIdentity } from "../../../core/identity/identity.ts";
+import { silentLog } from "../../../core/log/log.ts";
+import { roleSchema } from "../../../core/resources/role.ts";
+import { RunningStreams } from "../routing/running-streams.ts";
+import { accessOf } from "../routing/testing/access-of.ts";
+import { nothingDialled } from "../routing/testing/nothing-dialled.ts";
+import { ExpectedHosts } from "../tunnels/expected-hosts.ts";
+import { type RoutedTunnel, TunnelRegistry } from "../tunnels/registry.ts";
+import { fakeTunnel } from "../tunnels/testing/fake-tunnel.ts";
+import { AgentConnections } from "./agent-connections.ts";
+
+const now = (): Date => new Date("2026-11-20T12:00:00Z");
+const labels = { env: "test" };
+const spec = { allow: { app_labels: labels } };
+const access = accessOf({ roles: [roleSchema.parse({ kind: "role", version: "v7", metadata: { name: "dev" }, spec })] });
+const validBefore = new Date("2026-11-20T13:00:00Z");
+const user: UserIdentity = { kind: "user", name: "ann", roles: ["dev"], traits: {}, principals: {}, cluster: "c", validBefore };
+const visit = { credential: { id: "s1", secret: "", subject: "" }, user, app: "wiki", peer: "192.0.2.7:40000" };
+
+/** Connections to `wiki` at two agents, which answer the proxy's request for a stream by `open`. `asked`: their ids, one for each request. */
+function connectionsTo(open: () => Promise<Duplex>) {
+  const asked: string[] = [];
+  const registry = new TunnelRegistry<RoutedTunnel>();
+  for (const id of ["a", "b"]) {
+    const openStream = (): Promise<Duplex> => {
+      asked.push(id);
+      return open();
+    };
+    const tunnel = fakeTunnel({ id, openStream });
+    registry.add(tunnel);
+    registry.offer(tunnel, [{ kind: "app", name: "wiki", labels, details: { scheme: "http" } }]);
+  }
+  const end = new AbortController();
+  const connections = new AgentConnections({
+    log: silentLog,
+    access: { current: async () => access, forUser: async () => access },
+    registry,
+    findSession: async () => undefined,
+    expected: new ExpectedHosts(),
+    arriving: new ExpectedHosts(),
+    hosts: { find: async () => ({ reachable: [], recorded: [] }), offering: () => [], begun: async () => {} },
+    identity: nothingDialled,
+    running: new RunningStreams({ log: silentLog, now }),
+    limited: { add: async () => {} },
+    between: async (channel) => channel,
+    audit: { emit: () => {}, emitRefusal: () => {} },
+    cluster: "c",
+    now,
+    signal: end.signal,
+    auth: { signBrowserApp: async () => create(SignBrowserAppResponseSchema) },
+    sessions: { hold: () => () => {} },
+  });
+  return { connections, asked, [Symbol.dispose]: () => end.abort() };
+}
+
+test("agents that open no stream are asked once: all of them were tried", async () => {
+  using world = connectionsTo(() => Promise.reject(new PlatformError("unavailable", "refused a stream")));
+  await expect(world.connections.connect(visit)).rejects.toThrow(/none of its 2 agents answers/);
+  expect(world.asked.toSorted()).toEqual(["a", "b"]);
+});
+
+test("a connection that breaks at its agent is tried once more", async () => {
+  const broken = (): Duplex => {
+    const stream = new Duplex({ read: () => {}, write: (_chunk, _encoding, written) => written() });
+    stream.push(null);
+    return stream;
+  };
+  using world = connectionsTo(async () => broken());
+  await expect(world.connections.connect(visit)).rejects.toMatchObject({ code: "unavailable" });
+  expect(world.asked).toHaveLength(2);
+});
+
+test("a client that leaves while an agent is asked ends it at once", async () => {
+  const asked = Promise.withResolvers<void>();
+  using world = connectionsTo(() => {
+    asked.resolve();
+    return new Promise(() => {});
+  });
+  const left = new AbortController();
+  const connecting = expect(world.connections.connect(visit, left.signal)).rejects.toThrow(/the client has left/);
+  await asked.promise;
+  left.abort();
+  await connecting;
+  expect(world.asked).toHaveLength(1);
+});
