@@ -30,7 +30,7 @@ async function answerTo(bytes: Buffer, options: { services?: Services; stop?: bo
   if (options.stop) streams.stop();
   const served = streams.serve(far);
   near.end(bytes);
-  const reply = decodeStreamReply(await readFrame(near, { maxLength: maxStreamMessage, timeoutMs: 5_000, what: "reply" }));
+  const reply = decodeStreamReply(await readFrame(near, { maxLength: maxStreamMessage, timeoutMs: 60_000, what: "reply" }));
   const rest = await readAll(near);
   await served;
   expect(streams.open).toBe(0);
@@ -100,7 +100,7 @@ async function fullHost(held: (place: number) => { readonly address: string; rea
   await full.promise;
   const ask = async () => {
     const { near } = begin({ clientAddress: "192.0.2.9:1", parameters: { login: "last" } });
-    return decodeStreamReply(await readFrame(near, { maxLength: maxStreamMessage, timeoutMs: 5_000, what: "reply" }));
+    return decodeStreamReply(await readFrame(near, { maxLength: maxStreamMessage, timeoutMs: 60_000, what: "reply" }));
   };
   const end = async () => {
     open.resolve();
@@ -118,7 +118,7 @@ test("streams whose proxy sends no request keep no other stream out, and the old
   const [near, far] = duplexPair();
   const served = streams.serve(far);
   near.write(encodeStreamRequest(request));
-  expect(decodeStreamReply(await readFrame(near, { maxLength: maxStreamMessage, timeoutMs: 5_000, what: "reply" }))).toEqual({ ok: true });
+  expect(decodeStreamReply(await readFrame(near, { maxLength: maxStreamMessage, timeoutMs: 60_000, what: "reply" }))).toEqual({ ok: true });
   near.destroy();
   await served;
   const dropped = silent.flatMap((one, place) => (one.far.destroyed ? [place] : []));

@@ -62,7 +62,7 @@ test("postgres: requests for encryption get a no, and the startup packet the rea
   client.on("data", (chunk: Buffer) => answers.push(chunk.toString("latin1")));
   for (const [index, packet] of [gss, tls, startup].entries()) {
     client.write(packet);
-    await vi.waitFor(() => expect(answers).toHaveLength(index + 1), { interval: 1 });
+    await vi.waitFor(() => expect(answers).toHaveLength(index + 1), { interval: 1, timeout: 20_000 });
   }
   expect(answers).toEqual(["N", "N", "E\0\0\0\x1eSFATAL\0VFATAL\0C28000\0Mno\0\0"]);
   client.end();

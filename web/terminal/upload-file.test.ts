@@ -43,7 +43,7 @@ async function sentAll(size: number) {
   const upload = await begun(size);
   upload.line.dispatchEvent(new Event("open"));
   upload.line.says({ type: "ready" });
-  await vi.waitUntil(() => upload.line.sent.length === (size === 0 ? 2 : 3));
+  await vi.waitUntil(() => upload.line.sent.length === (size === 0 ? 2 : 3), { timeout: 20_000 });
   return upload;
 }
 

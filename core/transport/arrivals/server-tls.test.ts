@@ -105,7 +105,7 @@ test("inside a stream that has closed, a reader that takes nothing for five minu
   await once(client.tls, "pause");
   server.tls.end(Buffer.alloc(30_000));
   await once(client.below, "end");
-  await vi.waitUntil(() => client.tls.readableLength === 30_000);
+  await vi.waitUntil(() => client.tls.readableLength === 30_000, { timeout: 20_000 });
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   client.below.destroy();
   await once(client.below, "close");
@@ -126,7 +126,7 @@ test("a stream that closes without an end ends TLS once its reader has taken eve
   server.tls.write("first");
   await once(client.tls, "pause");
   server.tls.write(Buffer.alloc(10_000));
-  await vi.waitUntil(() => client.tls.readableLength === 10_000);
+  await vi.waitUntil(() => client.tls.readableLength === 10_000, { timeout: 20_000 });
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   client.below.destroy();
   await once(client.below, "close");

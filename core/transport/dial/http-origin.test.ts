@@ -75,13 +75,16 @@ test("an answer that is silent, too long or stopped ends with its reason, and th
 });
 
 test("a stream lasts on a connection of its own, past its time limit, until it is stopped", async () => {
+  const late = Promise.withResolvers<void>();
   const { origin, seen } = await serve((request, response) => {
+    if (request.url === "/silent") return;
     if (request.url !== "/stream") return void response.end("ok");
     response.write("a\n");
-    setTimeout(() => response.write("b\n"), 700);
+    void late.promise.then(() => response.write("b\n"));
   });
   const stop = new AbortController();
-  const { status, body } = await origin.stream({ method: "GET", path: "/stream", timeoutMs: 600, signal: stop.signal });
+  const [limit, timeoutMs] = [{ code: "timeout" }, 1_500];
+  const { status, body } = await origin.stream({ method: "GET", path: "/stream", timeoutMs, signal: stop.signal });
   expect(status).toBe(200);
   const got: string[] = [];
   const reading = (async () => {
@@ -91,6 +94,9 @@ test("a stream lasts on a connection of its own, past its time limit, until it i
     }
   })();
   expect(await origin.send({ method: "GET", path: "/" })).toMatchObject({ status: 200 });
+  // A request that began after the stream has reached the same limit.
+  await expect(origin.send({ method: "GET", path: "/silent", timeoutMs })).rejects.toMatchObject(limit);
+  late.resolve();
   await expect(reading).rejects.toThrow("enough");
   expect([got, seen.connections]).toEqual([["a\n", "b\n"], 2]);
 });

@@ -77,7 +77,7 @@ test("output in pieces of one byte that the browser does not take waits as one m
   wire.cork();
   const pieces = Array.from({ length: 100_000 }, (_, index) => Buffer.of(index % 251));
   for (const piece of pieces) output.push(piece);
-  await vi.waitUntil(() => output.readableLength === 0);
+  await vi.waitUntil(() => output.readableLength === 0, { timeout: 20_000 });
   expect(send).toHaveBeenCalledTimes(1);
   wire.uncork();
   const got: Buffer[] = [];
