@@ -59,3 +59,17 @@ test("a reader that has taken everything gets what was gathered, without anythin
   while (got < half.length + 100) await once(stream, "data");
   expect(unreadBytes(stream)).toBe(0);
 });
+
+test("a reader that has asked for more than there is gets to know of the next piece, however small", async () => {
+  const stream = source();
+  stream.push(Buffer.alloc(17_000));
+  const whole = new Promise<Buffer>((resolve) =>
+    stream.on("readable", () => {
+      const bytes = stream.read(18_000) as Buffer | null;
+      if (bytes !== null) resolve(bytes);
+    }),
+  );
+  await once(stream, "readable");
+  for (let count = 0; count < 1_000; count += 1) stream.push(Buffer.of(1));
+  expect((await whole).length).toBe(18_000);
+});

@@ -5,42 +5,55 @@ import { HeldBytes } from "./held-bytes.ts";
 const [gatherFrom, smallPiece, gatheredPiece] = [16_384, 1_024, 65_536] as const;
 
 /** What waits behind the stream's own unread bytes: at least `gatherFrom` of those, since each `read` takes it out. */
-const gathered = new WeakMap<Readable, HeldBytes>();
+const gathered = Symbol("gathered");
+/** Whether the reader has asked for more than there was, and waits for `readable`: the next piece is not kept from it. */
+const isAwaited = Symbol("isAwaited");
+
+// Properties, not a map: every push and read of every stream looks at them.
+interface Gathering extends Readable {
+  [gathered]?: HeldBytes | undefined;
+  [isAwaited]?: boolean;
+}
+
+const { push: plainPush, read: plainRead } = Readable.prototype;
 
 /**
  * Makes a stream of bytes, or the prototype of such streams, put small pieces together while they are not read. Node keeps each of them with a buffer of its own:
- * of single bytes that is several hundred times what the limit, in bytes, allows.
+ * of single bytes that is several hundred times what the limit, in bytes, allows. What is put together is not announced: a reader gets `readable` again after a
+ * `read` that returned null, or took everything.
  */
 export function gatherPieces<Stream extends Readable>(stream: Stream): Stream {
-  return Object.assign(stream, { push, read });
+  return Object.assign(stream, { push, read, [gathered]: undefined, [isAwaited]: false });
 }
 
 /** Unread bytes. */
 export function unreadBytes(stream: Readable): number {
-  return stream.readableLength + (gathered.get(stream)?.length ?? 0);
+  return stream.readableLength + ((stream as Gathering)[gathered]?.length ?? 0);
 }
 
-function push(this: Readable, chunk: Buffer | null, encoding?: BufferEncoding): boolean {
-  const isSmall = chunk !== null && chunk.length <= smallPiece && this.readableLength >= gatherFrom;
-  if (!isSmall) {
+function push(this: Gathering, chunk: Buffer | null, encoding?: BufferEncoding): boolean {
+  const isKept = chunk !== null && chunk.length <= smallPiece && this.readableLength >= gatherFrom && !this[isAwaited];
+  if (!isKept) {
+    if (this[isAwaited]) this[isAwaited] = false;
     release(this);
-    return Readable.prototype.push.call(this, chunk, encoding);
+    return plainPush.call(this, chunk, encoding);
   }
-  const held = gathered.get(this) ?? new HeldBytes();
-  gathered.set(this, held);
+  const held = (this[gathered] ??= new HeldBytes());
   held.add(chunk, gatheredPiece);
   if (held.length > gatheredPiece - smallPiece) release(this);
   return false;
 }
 
-function read(this: Readable, size?: number): unknown {
+function read(this: Gathering, size?: number): unknown {
   release(this);
-  return Readable.prototype.read.call(this, size);
+  const got: unknown = plainRead.call(this, size);
+  if (got === null && size !== 0 && this.readableLength >= gatherFrom) this[isAwaited] = true;
+  return got;
 }
 
-function release(stream: Readable): void {
-  const held = gathered.get(stream);
+function release(stream: Gathering): void {
+  const held = stream[gathered];
   if (held === undefined) return;
-  gathered.delete(stream);
-  Readable.prototype.push.call(stream, held.take());
+  stream[gathered] = undefined;
+  plainPush.call(stream, held.take());
 }
