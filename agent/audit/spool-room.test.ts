@@ -1,9 +1,10 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createLog } from "../../core/log/log.ts";
 import { openSpool, type Spool } from "./spool.ts";
+import { SpoolRoom } from "./spool-room.ts";
 import { uploadNext } from "./upload.ts";
 
 let folder: string;
@@ -77,6 +78,28 @@ test("half of the spool may be held, and who waits gets what is given back", asy
   await spool.close();
 });
 
+test("those who wait for room get it in the order in which they came, whatever their sizes; one who gives up lets the next go", async () => {
+  const spool = await open(10_000);
+  const held = await Promise.all([1_000, 1_000, 3_000].map(async (bytes) => (await spool.hold(bytes, 0)) ?? expect.fail("no room")));
+  const order: string[] = [];
+  const ask = async (name: string, bytes: number, waitMs = 60_000): Promise<void> => {
+    await spool.hold(bytes, waitMs);
+    order.push(name);
+  };
+  const all = [ask("large", 2_000), ask("small", 500)];
+  held[0]?.[Symbol.dispose]();
+  expect(await spool.hold(500, 0)).toBeUndefined();
+  expect(order).toEqual([]);
+  held[1]?.[Symbol.dispose]();
+  all.push(ask("too large", 4_000, 1), ask("last", 500));
+  await vi.waitUntil(() => order.includes("too large"), { timeout: 20_000 });
+  expect(order).toEqual(["large", "too large"]);
+  held[2]?.[Symbol.dispose]();
+  await Promise.all(all);
+  expect(order).toEqual(["large", "too large", "small", "last"]);
+  await spool.close();
+});
+
 test("masses have no room while the disk takes nothing and memory is half full; what it has is kept", async () => {
   const spool = await open();
   await rm(folder, { recursive: true });
@@ -85,4 +108,19 @@ test("masses have no room while the disk takes nothing and memory is half full; 
   await mkdir(folder);
   await spool.close();
   expect(await uploadAll(await open())).toBe(kept);
+});
+
+test("what is given back is offered to the first in line, not to all of them", async () => {
+  const room = new SpoolRoom(200_000, log);
+  let looks = 0;
+  const hold = async () =>
+    await room.hold(1_000, 60_000, () => {
+      looks += 1;
+      return true;
+    });
+  const held = await Promise.all(Array.from({ length: 100 }, hold));
+  const waiting = Array.from({ length: 200 }, hold);
+  for (const one of held) one?.[Symbol.dispose]();
+  for (const one of waiting) (await one)?.[Symbol.dispose]();
+  expect(looks).toBeLessThanOrEqual(3 * (held.length + waiting.length));
 });

@@ -35,6 +35,15 @@ export class HeldRoom implements Disposable {
   }
 }
 
+/** Something that waits for room. */
+interface Waiter {
+  /** Its place among all that wait. */
+  readonly place: number;
+  readonly fits: () => boolean;
+  readonly go: () => void;
+}
+
+/** Bytes of events on the disk of this host, and how many there may be. */
 /** Bytes of events on the disk of this host, and how many there may be. */
 export class SpoolRoom {
   readonly #maxBytes: number;
@@ -45,8 +54,9 @@ export class SpoolRoom {
   #isFull = false;
   /** When it was logged that requests are refused, of `performance.now`. */
   #toldAt = Number.NEGATIVE_INFINITY;
-  /** Settles when there is more room. */
-  #freed: PromiseWithResolvers<void> | undefined;
+  /** Those that wait, first come first served: for room to hold, and for room for an event. */
+  readonly #lines = { holds: new Set<Waiter>(), events: new Set<Waiter>() };
+  #places = 0;
 
   constructor(maxBytes: number, log: Log) {
     this.#maxBytes = maxBytes;
@@ -54,19 +64,25 @@ export class SpoolRoom {
   }
 
   /** Whether events that come in masses have used up their share of the spool. */
-  get isCrowded(): boolean {
+  get #isCrowded(): boolean {
     return this.#bytes + this.#held >= this.#maxBytes * massShare;
   }
 
-  /** Holds room for events that come in masses; undefined: there is none. */
-  hold(bytes: number): HeldRoom | undefined {
-    const held = this.#held + bytes;
-    if (this.isCrowded || this.#bytes + held > this.#maxBytes * massShare || held > this.#maxBytes * heldShare) return undefined;
-    this.#held = held;
-    return new HeldRoom(bytes, (unused) => {
-      this.#held -= unused;
-      this.#wake();
-    });
+  /** Holds room for events that come in masses, now or within this time (ms), while `mayHold`; undefined: there is none. Never rejects. */
+  async hold(bytes: number, waitMs: number, mayHold: () => boolean): Promise<HeldRoom | undefined> {
+    const fits = (): boolean => {
+      const held = this.#held + bytes;
+      const [ofMasses, ofHeld] = [this.#maxBytes * massShare, this.#maxBytes * heldShare];
+      return mayHold() && this.#bytes + held <= ofMasses && held <= ofHeld && !this.#isCrowded;
+    };
+    const take = (): HeldRoom => {
+      this.#held += bytes;
+      return new HeldRoom(bytes, (unused) => {
+        this.#held -= unused;
+        this.#wake();
+      });
+    };
+    return await this.#inTurn(this.#lines.holds, waitMs, { fits, take });
   }
 
   /** Logs that requests are refused, once in a while. */
@@ -92,6 +108,22 @@ export class SpoolRoom {
     this.#bytes += bytes;
   }
 
+  /** Takes room for an event that comes in masses, as `take` does, if they have room and nobody waits for it. Returns whether they have. */
+  takeAtOnce(bytes: number, held?: HeldRoom): boolean {
+    if (this.#isCrowded || this.#lines.events.size > 0) return false;
+    this.take(bytes, held);
+    return true;
+  }
+
+  /** Takes it once they have room. Throws `limit` when they have none in this time, ms. */
+  async takeInTurn(bytes: number, waitMs: number, held?: HeldRoom): Promise<void> {
+    const take = (): true => {
+      this.take(bytes, held);
+      return true;
+    };
+    if (!(await this.#inTurn(this.#lines.events, waitMs, { fits: () => !this.#isCrowded, take }))) throw fullError();
+  }
+
   /** Counts events that are there already, however many. */
   add(bytes: number): void {
     this.#bytes += bytes;
@@ -108,21 +140,56 @@ export class SpoolRoom {
     this.#wake();
   }
 
-  /** Waits until a batch has left, or held room is given back, or until this moment (of `performance.now`). Throws `limit` once that is past. */
-  async moreRoom(until: number): Promise<void> {
-    const limitMs = until - performance.now();
-    if (limitMs <= 0) throw fullError();
-    this.#freed ??= Promise.withResolvers();
-    const timer = setTimeout(this.#wake, limitMs);
-    await this.#freed.promise;
-    clearTimeout(timer);
+  /** What `take` returns, or throws, once it fits and those before it have gone; undefined: not in this time, ms. */
+  async #inTurn<Taken>(line: Set<Waiter>, waitMs: number, { fits, take }: Taking<Taken>): Promise<Taken | undefined> {
+    const { promise, resolve, reject } = Promise.withResolvers<Taken | undefined>();
+    const go = (): void => {
+      try {
+        resolve(take());
+      } catch (thrown) {
+        reject(thrown);
+      }
+    };
+    this.#places += 1;
+    const waiter: Waiter = { place: this.#places, fits, go };
+    line.add(waiter);
+    this.#wake();
+    if (!line.has(waiter)) return await promise;
+    const giveUp = (): void => {
+      line.delete(waiter);
+      resolve(undefined);
+      this.#wake();
+    };
+    if (waitMs <= 0) {
+      giveUp();
+      return await promise;
+    }
+    const timer = setTimeout(giveUp, waitMs);
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
-  readonly #wake = (): void => {
-    const freed = this.#freed;
-    this.#freed = undefined;
-    freed?.resolve();
-  };
+  /** Lets those go that fit. In each line, the first one that does not fit stops those behind it, and in the other line it stops nobody. */
+  #wake(): void {
+    const { holds, events } = this.#lines;
+    for (;;) {
+      const [[hold], [event]] = [holds, events];
+      const isHoldFirst = (hold?.place ?? Number.POSITIVE_INFINITY) < (event?.place ?? Number.POSITIVE_INFINITY);
+      const next = (isHoldFirst ? [hold, event] : [event, hold]).find((waiter) => waiter?.fits() === true);
+      if (next === undefined) return;
+      holds.delete(next);
+      events.delete(next);
+      next.go();
+    }
+  }
+}
+
+interface Taking<Taken> {
+  readonly fits: () => boolean;
+  readonly take: () => Taken;
 }
 
 function fullError(): PlatformError {

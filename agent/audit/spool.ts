@@ -19,7 +19,7 @@ export interface Spool {
    */
   record(facts: AuditFacts, options?: RecordOptions): Promise<void>;
   /**
-   * Holds room of so many bytes, now or within this time (ms), for events that come in masses; undefined: there is none. Ask before an action whose events are
+   * Holds room of so many bytes, now or within this time (ms), for events that come in masses, first come first served; undefined: there is none. Ask before an action whose events are
    * recorded after it, with `isPast`, and dispose of the room when all of them are. Never rejects.
    */
   hold(bytes: number, waitMs: number): Promise<HeldRoom | undefined>;
@@ -102,27 +102,18 @@ class FileSpool implements Spool {
     const { clusterName, now = () => new Date() } = this.#options;
     // Loaded at the first event: its schemas take megabytes that an idle agent can save.
     this.#make ??= (await import("../../core/audit/audit-event.ts")).makeAuditEvent;
-    const until = performance.now() + roomMs;
-    // Many wait, and each that goes on takes room from the others.
-    while (patienceMs > 0 && this.#room.isCrowded) await this.#room.moreRoom(until);
     const line = `${JSON.stringify(this.#make(facts, { clusterName, now: now(), uid: randomUUID() }))}\n`;
-    this.#room.take(Buffer.byteLength(line), room);
+    const bytes = Buffer.byteLength(line);
+    if (patienceMs === 0) this.#room.take(bytes, room);
+    else if (!this.#room.takeAtOnce(bytes, room)) await this.#room.takeInTurn(bytes, roomMs, room);
     await this.#commits.add(line, { patienceMs, isPast });
     this.onRecorded();
   }
 
   async hold(bytes: number, waitMs: number): Promise<HeldRoom | undefined> {
-    const until = performance.now() + waitMs;
-    for (;;) {
-      const held = this.#commits.isCrowded ? undefined : this.#room.hold(bytes);
-      if (held !== undefined) return held;
-      try {
-        await this.#room.moreRoom(until);
-      } catch {
-        this.#room.tellCrowded();
-        return undefined;
-      }
-    }
+    const held = await this.#room.hold(bytes, waitMs, () => !this.#commits.isCrowded);
+    if (held === undefined) this.#room.tellCrowded();
+    return held;
   }
 
   get hasWhole(): boolean {
