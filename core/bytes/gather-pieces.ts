@@ -38,7 +38,8 @@ function push(this: Gathering, chunk: Buffer | null, encoding?: BufferEncoding):
     release(this);
     return plainPush.call(this, chunk, encoding);
   }
-  const held = (this[gathered] ??= new HeldBytes());
+  const held = this[gathered] ?? new HeldBytes();
+  this[gathered] = held;
   held.add(chunk, gatheredPiece);
   if (held.length > gatheredPiece - smallPiece) release(this);
   return false;
