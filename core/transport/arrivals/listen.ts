@@ -38,7 +38,8 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   server.on("connection", (socket) => {
     keepAlive(socket).on("error", onError);
     const { remoteAddress = "", remotePort } = socket;
-    if (canonicalIp(remoteAddress) !== remoteAddress) setPeer(socket, { remoteAddress: canonicalIp(remoteAddress), remotePort });
+    const canonical = canonicalIp(remoteAddress);
+    if (canonical !== remoteAddress) setPeer(socket, { remoteAddress: canonical, remotePort });
     options.onSocket(socket);
   });
   try {
