@@ -1,7 +1,7 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 
 const mib = 1024 * 1024;
-/** Most bytes that lists hold in this process, those of all users and those of one: enough for two of the longest. */
+/** Most bytes that lists hold in this process, those of all users and those of one: enough for each list alone, not for two of the longest. */
 const [ofAll, ofUser] = [192 * mib, 48 * mib] as const;
 
 /** A list that is being read or sent. */

@@ -22,8 +22,8 @@ export class OpenSockets {
   /** Counts a WebSocket until the returned function is called; `end` is called when its session has ended. Throws `limit`. */
   add(session: string, end: (why: PlatformError) => void): () => void {
     if (this.#held.count(session) >= maxOfSession) {
-      throw new PlatformError("limit", `this browser has ${maxOfSession} terminals open, the maximum of one session`, {
-        hint: "close some of them first",
+      throw new PlatformError("limit", `this browser has ${maxOfSession} terminals, lists and files open, the maximum of one session`, {
+        hint: "close some of them, or wait until they are loaded",
       });
     }
     return this.#held.hold(session, () =>
