@@ -45,3 +45,16 @@ export function agentRequest({ method = "GET", path = "/", headers, over }: Pass
   const way = over instanceof Agent ? { agent: over } : { createConnection: () => over };
   return httpRequest({ ...way, host: "app", method, path, headers, setHost: false, maxHeaderSize: maxHeaders });
 }
+
+/** The failure of a request that was answered with 101 without having asked for another protocol. */
+export function changedProtocol(): Error {
+  return new Error("the agent changed the protocol of a request");
+}
+
+/** Calls `failed` when a plain request is answered with a 101 that has the fields of an upgrade: without a listener, Node ends the connection and reports nothing. */
+export function refuseUpgrade(request: ClientRequest, failed: (error: Error) => void): void {
+  request.once("upgrade", (_answer, socket) => {
+    socket.destroy();
+    failed(changedProtocol());
+  });
+}

@@ -1,7 +1,7 @@
 import type { Agent, IncomingMessage, ServerResponse } from "node:http";
 import { gatherWrites } from "../../../core/transport/gather-writes.ts";
 import { withoutOwnCookies } from "../web-api/cookies.ts";
-import { agentRequest } from "./agent-requests.ts";
+import { agentRequest, changedProtocol, refuseUpgrade } from "./agent-requests.ts";
 
 /** Attempts of a request without a body whose kept connection the agent has closed in the same moment. */
 const maxAttempts = 3;
@@ -42,20 +42,12 @@ function attempt(request: IncomingMessage, response: ServerResponse, { agent, fa
     if (upstream.reusedSocket && left > 1 && !hasBody(request)) return attempt(request, response, { agent, failed, left: left - 1 });
     failed(thrown);
   });
-  // A 101 without a request for it; without the fields of an upgrade, it is a response for Node.
-  upstream.once("upgrade", (_answer, socket) => {
-    socket.destroy();
-    failed(changedProtocol());
-  });
+  refuseUpgrade(upstream, failed);
   response.once("close", () => {
     if (!response.writableFinished) upstream.destroy();
   });
   if (hasBody(request)) request.pipe(upstream);
   else upstream.end();
-}
-
-function changedProtocol(): Error {
-  return new Error("the agent changed the protocol of a request");
 }
 
 /** Whether a request has a body, which may have been read already. Pure. */
@@ -65,6 +57,7 @@ export function hasBody({ headers }: Pick<IncomingMessage, "headers">): boolean 
 
 function passBack(answer: IncomingMessage, response: ServerResponse): void {
   const { statusCode = 502, statusMessage = "" } = answer;
+  // Without the fields of an upgrade, a 101 is a response for Node.
   if (statusCode === 101) throw changedProtocol();
   response.sendDate = false;
   response.writeHead(statusCode, statusMessage, answerHeaders(answer.rawHeaders) as string[]);

@@ -45,6 +45,13 @@ test.for([
   await expect(getJson(over, question)).rejects.toMatchObject({ code });
 });
 
+test("an answer that changes the protocol is refused alike, with and without the fields of an upgrade", async () => {
+  for (const fields of ["", "Connection: Upgrade\r\nUpgrade: x\r\n"]) {
+    const { over } = await answering(`HTTP/1.1 101 Switching Protocols\r\n${fields}\r\n`);
+    await expect(getJson(over, question)).rejects.toMatchObject({ cause: { message: "the agent changed the protocol of a request" } });
+  }
+});
+
 test.for(["", "HTTP/1.1 103 Early Hints\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{"])(
   "an agent that answers %j and then nothing takes no longer than the limit",
   async (answer) => {

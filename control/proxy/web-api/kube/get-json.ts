@@ -1,7 +1,7 @@
 import type { Agent, IncomingMessage } from "node:http";
 import { HeldBytes } from "../../../../core/bytes/held-bytes.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import { agentRequest } from "../../app-front/agent-requests.ts";
+import { agentRequest, changedProtocol, refuseUpgrade } from "../../app-front/agent-requests.ts";
 import { clusterError } from "./cluster-error.ts";
 
 export interface JsonAsk {
@@ -42,14 +42,12 @@ export async function getJson({ agent, hold }: JsonOver, { cluster, path }: Json
     request.destroy(late);
   }, answerMs);
   request.on("response", resolve).on("error", reject);
-  // Without a listener, Node ends the connection of a 101 and reports nothing.
-  request.once("upgrade", (_answer, socket) => {
-    socket.destroy();
-    reject(new Error("the agent changed the protocol of a request"));
-  });
+  refuseUpgrade(request, reject);
   request.once("close", () => reject(new Error("the connection ended without an answer"))).end();
   try {
     const response = await promise;
+    // Without the fields of an upgrade, a 101 is a response for Node.
+    if (response.statusCode === 101) throw changedProtocol();
     if (response.statusCode !== 200) throw await refusal(response, cluster);
     const body = await readBody(response, { cluster, maxBytes: maxAnswer, hold });
     return { value: parsed(body, cluster), size: body.length };
