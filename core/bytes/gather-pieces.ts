@@ -15,8 +15,6 @@ interface Gathering extends Readable {
   [isAwaited]?: boolean;
 }
 
-const { push: plainPush, read: plainRead } = Readable.prototype;
-
 /**
  * Makes a stream of bytes, or the prototype of such streams, put small pieces together while they are not read. Node keeps each of them with a buffer of its own:
  * of single bytes that is several hundred times what the limit, in bytes, allows. What is put together is not announced: a reader gets `readable` again after a
@@ -36,7 +34,7 @@ function push(this: Gathering, chunk: Buffer | null, encoding?: BufferEncoding):
   if (!isKept) {
     if (this[isAwaited]) this[isAwaited] = false;
     release(this);
-    return plainPush.call(this, chunk, encoding);
+    return Readable.prototype.push.call(this, chunk, encoding);
   }
   const held = this[gathered] ?? new HeldBytes();
   this[gathered] = held;
@@ -47,7 +45,7 @@ function push(this: Gathering, chunk: Buffer | null, encoding?: BufferEncoding):
 
 function read(this: Gathering, size?: number): unknown {
   release(this);
-  const got: unknown = plainRead.call(this, size);
+  const got: unknown = Readable.prototype.read.call(this, size);
   if (got === null && size !== 0 && this.readableLength >= gatherFrom) this[isAwaited] = true;
   return got;
 }
@@ -56,5 +54,5 @@ function release(stream: Gathering): void {
   const held = stream[gathered];
   if (held === undefined) return;
   stream[gathered] = undefined;
-  plainPush.call(stream, held.take());
+  Readable.prototype.push.call(stream, held.take());
 }
