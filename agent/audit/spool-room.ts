@@ -44,7 +44,6 @@ interface Waiter {
 }
 
 /** Bytes of events on the disk of this host, and how many there may be. */
-/** Bytes of events on the disk of this host, and how many there may be. */
 export class SpoolRoom {
   readonly #maxBytes: number;
   readonly #log: Log;

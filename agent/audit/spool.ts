@@ -19,8 +19,8 @@ export interface Spool {
    */
   record(facts: AuditFacts, options?: RecordOptions): Promise<void>;
   /**
-   * Holds room of so many bytes, now or within this time (ms), for events that come in masses, first come first served; undefined: there is none. Ask before an action whose events are
-   * recorded after it, with `isPast`, and dispose of the room when all of them are. Never rejects.
+   * Holds room of so many bytes, now or within this time (ms), for events that come in masses, first come first served; undefined: there is none. Ask before an
+   * action whose events are recorded after it, with `isPast`, and dispose of the room when all of them are. Never rejects.
    */
   hold(bytes: number, waitMs: number): Promise<HeldRoom | undefined>;
   /** Whether a batch waits that no event can join any more. */
