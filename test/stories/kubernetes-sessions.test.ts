@@ -240,7 +240,7 @@ await describeKube("sessions in pods", (world) => {
     await until("the shell has ended", () => shell.exited);
     expect(shell.printed()).toMatch(/recorded/);
     const recording = await until("it is recorded", async () =>
-      (await listRecordings(platform.cluster)).find(({ sid, state }) => !before.has(sid) && state !== "live"),
+      (await listRecordings(platform.cluster)).find(({ sid, state }) => !before.has(sid) && state === "complete"),
     );
     expect(recording).toMatchObject({ user: "ada", kind: "kube", resource: platform.kube });
     const played = await user.user.tsh(["play", recording.sid]);

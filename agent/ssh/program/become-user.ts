@@ -1,4 +1,4 @@
-import { closeSync, readdirSync, readFileSync } from "node:fs";
+import { closeSync, fstatSync, readdirSync, readFileSync } from "node:fs";
 
 export interface UserIds {
   readonly login: string;
@@ -31,18 +31,21 @@ function canBeRoot(): boolean {
 /** O_CLOEXEC in the octal flags of /proc/self/fdinfo (Linux, x86 and arm64). */
 const closeOnExec = 0o2000000;
 
-/** Closes descriptors created without O_CLOEXEC, e.g. another session's terminal: execve would pass them on, as it passed them to us. */
+/**
+ * Closes descriptors created without O_CLOEXEC, e.g. another session's terminal: execve passed them to us. Regular files stay open: nobody waits for their end,
+ * and one may be open in a thread of the runtime, as that of NODE_EXTRA_CA_CERTS is. That thread would close the number once more, when it may be a user's file.
+ */
 export function closeInherited(keep: readonly number[]): void {
   for (const name of readdirSync("/proc/self/fd")) {
     const fd = Number(name);
-    if (fd > 2 && !keep.includes(fd) && isKeptByExec(fd)) closeSync(fd);
+    if (fd > 2 && !keep.includes(fd) && isInherited(fd)) closeSync(fd);
   }
 }
 
-function isKeptByExec(fd: number): boolean {
+function isInherited(fd: number): boolean {
   try {
     const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "utf8"));
-    return flags !== null && (Number.parseInt(flags[1] as string, 8) & closeOnExec) === 0;
+    return flags !== null && (Number.parseInt(flags[1] as string, 8) & closeOnExec) === 0 && !fstatSync(fd).isFile();
   } catch {
     return false;
   }
