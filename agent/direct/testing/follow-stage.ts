@@ -13,9 +13,8 @@ const services = {
   refuseOffers: undefined as PlatformError | undefined,
 };
 
-/** An auth service as its client sees it: the reports, and how a watch behaves. */
-export function stage(watch: Watch) {
-  const seen = {
+function nothingSeen() {
+  return {
     reports: [] as { connected: boolean; ending: string; addresses: readonly string[] }[],
     dropped: 0,
     renewed: 0,
@@ -27,20 +26,19 @@ export function stage(watch: Watch) {
     /** How often the agent checked whether it serves. */
     asked: 0,
   };
-  const facts = { addresses: ["10.0.0.5:3022"], refuse: undefined as PlatformError | undefined, serves: true, ...services };
-  const client: Client = {
-    reportOffered: async ({ offered = [] }) => {
-      if (facts.refuseOffers !== undefined) throw facts.refuseOffers;
-      seen.offers.push(offered.map(({ kind = "", name = "" }) => `${kind}/${name}`));
-      return { $typeName: "platform.auth.v1.ReportOfferedResponse" };
-    },
-    watchAccess: (_request, options) => watch(options?.signal),
-    reportNode: async ({ connected = false, ending = "", directAddresses = [] }) => {
-      if (facts.refuse !== undefined) throw facts.refuse;
-      seen.reports.push({ connected, ending, addresses: directAddresses });
-      return { $typeName: "platform.auth.v1.ReportNodeResponse", sharesName: false, refusedServices: [], offerLimits: [] };
-    },
-  };
+}
+
+function usualFacts() {
+  return { addresses: ["10.0.0.5:3022"], refuse: undefined as PlatformError | undefined, serves: true, ...services };
+}
+
+type Seen = ReturnType<typeof nothingSeen>;
+type Facts = ReturnType<typeof usualFacts>;
+
+/** An auth service as its client sees it: the reports, and how a watch behaves. */
+export function stage(watch: Watch) {
+  const [seen, facts] = [nothingSeen(), usualFacts()];
+  const client = answeringClient(watch, seen, facts);
   const follow = new FollowAuth({
     log: createLog({ level: "warn", format: "text", write: (line) => seen.logged.push(line) }),
     client: async () => client,
@@ -51,14 +49,8 @@ export function stage(watch: Watch) {
       seen.renewed += 1;
     },
     facts: () => ({
-      hostId: "id",
-      hostname: "web-1",
-      labels: {},
-      services: ["ssh"],
-      status: { upgrader: "none", sessions: 0 },
-      addresses: facts.addresses,
-      shared: [],
-      served: facts.served,
+      ...{ hostId: "id", hostname: "web-1", labels: {}, services: ["ssh"], status: { upgrader: "none", sessions: 0 } },
+      ...{ addresses: facts.addresses, shared: [], served: facts.served },
     }),
     offered: () => facts.offered,
     onResources: (revision) => seen.resources.push(revision),
@@ -75,6 +67,22 @@ export function stage(watch: Watch) {
     times: { firstMs: 50, heartbeatMs: 100, apartMs: 20 },
   });
   return { seen, facts, follow };
+}
+
+function answeringClient(watch: Watch, seen: Seen, facts: Facts): Client {
+  return {
+    reportOffered: async ({ offered = [] }) => {
+      if (facts.refuseOffers !== undefined) throw facts.refuseOffers;
+      seen.offers.push(offered.map(({ kind = "", name = "" }) => `${kind}/${name}`));
+      return { $typeName: "platform.auth.v1.ReportOfferedResponse" };
+    },
+    watchAccess: (_request, options) => watch(options?.signal),
+    reportNode: async ({ connected = false, ending = "", directAddresses = [] }) => {
+      if (facts.refuse !== undefined) throw facts.refuse;
+      seen.reports.push({ connected, ending, addresses: directAddresses });
+      return { $typeName: "platform.auth.v1.ReportNodeResponse", sharesName: false, refusedServices: [], offerLimits: [] };
+    },
+  };
 }
 
 /** A pending call: the signal aborts it, which is an error. */
