@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { someRuns } from "../../../test/fuzz/some-runs.ts";
+import { webAddress } from "../../../test/fuzz/web-address.ts";
 import { ownPath } from "./app-path.ts";
 
 const host = "app.proxy.test";
@@ -41,7 +42,7 @@ test("nothing leads to another host", () => {
       fc.oneof(
         hostile.map((parts) => parts.join("")),
         fc.string(),
-        fc.webUrl(),
+        webAddress,
       ),
       (text) => {
         const path = ownPath(text, host);
