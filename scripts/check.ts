@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync } from "node:fs";
+import { getPriority, setPriority } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { type Step, steps } from "./check/steps.ts";
 
@@ -17,6 +18,7 @@ interface Outcome {
 async function run(step: Step): Promise<Outcome> {
   const begin = performance.now();
   const child = spawn(step.program, step.args, { cwd: root, env: { ...process.env, ...step.env, PATH: path }, stdio: ["ignore", "pipe", "pipe"] });
+  if (child.pid !== undefined && step.niceness !== undefined) setPriority(child.pid, Math.min(19, getPriority() + step.niceness));
   const output: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => output.push(chunk));
   const [status] = (await once(child, "close")) as [number | null];
@@ -36,7 +38,7 @@ mkdirSync(join(root, ".cache/reports"), { recursive: true });
 const begin = performance.now();
 const { tests, ...others } = steps;
 const queue: Step[] = Object.values(others);
-// The tests wait often enough for another step beside them.
+// The tests take longest and wait often: the others run beside them.
 const outcomes = (await Promise.all([run(tests).then((one) => [one]), worker(queue)])).flat();
 const failed = outcomes.filter((outcome) => !outcome.passed);
 const time = `${((performance.now() - begin) / 1000).toFixed(1)} s`;

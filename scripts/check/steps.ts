@@ -4,6 +4,8 @@ export interface Step {
   readonly program: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** What is added to the priority number of this process, and so of its children. */
+  readonly niceness?: number;
 }
 
 /** For programs in Go that run beside the tests: threads that look at the same types once more, and frequent collections, cost a third of their time. */
@@ -21,5 +23,7 @@ export const steps = {
     name: "unit tests",
     program: "vitest",
     args: ["run", "--project", "unit", "--reporter=dot", "--reporter=json", "--outputFile.json=.cache/reports/unit.json"],
+    // The others are done first, and the tests then have all processors: the other way round, lint would end alone on one.
+    niceness: 5,
   },
 } as const satisfies Readonly<Record<string, Step>>;
