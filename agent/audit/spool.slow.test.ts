@@ -4,9 +4,11 @@ import { appendFile, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/prom
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { eventsInCall } from "../../core/audit/audit-event.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { silentLog } from "../../core/log/log.ts";
 import { startOf } from "../../core/processes/start-of.ts";
+import { segmentEvents } from "./segment-writer.ts";
 import { openSpool, type Spool } from "./spool.ts";
 import { segmentName } from "./spool-segments.ts";
 import { inCalls, uploadEvents, uploadNext } from "./upload.ts";
@@ -148,6 +150,24 @@ test("calls stay below what the auth service takes, and no event is lost between
   expect(calls.flat()).toEqual(events);
   expect(Math.max(...calls.map((call) => call.join("").length))).toBeLessThanOrEqual(500_000);
   expect(inCalls([])).toEqual([]);
+});
+
+test("a segment that a last write made larger than it is meant to be goes in several calls", async () => {
+  const spool = await open();
+  const record = async (count: number): Promise<void> =>
+    void (await Promise.all(Array.from({ length: count }, (_one, index) => spool.record(refusal(String(index))))));
+  // One fewer than closes a segment, and then as many as one write takes.
+  await record(segmentEvents - 1);
+  await record(segmentEvents);
+  await spool.close();
+  const sizes: number[] = [];
+  const send = async (events: readonly string[]): Promise<void> => {
+    if (events.length > eventsInCall) throw new PlatformError("limit", "too many events in one call");
+    sizes.push(events.length);
+  };
+  while (await uploadNext({ spool, send, log: silentLog }));
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(2 * segmentEvents - 1);
+  expect(sizes).toHaveLength(2);
 });
 
 test("a segment that another process still writes is left to it, and is sent here once that process has ended", async () => {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { eventsInCall } from "../../core/audit/audit-event.ts";
 import { type PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { backOffDelay } from "../../core/transport/back-off.ts";
@@ -13,6 +14,9 @@ export interface UploadOptions {
   /** Delay after the first event, ms, so that the events of a short session go together; while events keep coming, four times that. */
   readonly gatherMs?: number;
 }
+
+/** After so many failures in a row, some two minutes, one of them is a warning. */
+const toldFailures = 12;
 
 /** Interval between searches for segments that other processes left behind, ms. */
 const adoptMs = 30_000;
@@ -42,7 +46,8 @@ export async function uploadEvents(options: UploadOptions, signal: AbortSignal):
     } catch (thrown) {
       failures += 1;
       const delay = backOffDelay(failures, random());
-      log.debug("could not send audit events yet", { error: thrown, retryMs: delay });
+      // Now and then where an operator sees it: whatever the reason is, events pile up on this host.
+      log[failures % toldFailures === 0 ? "warn" : "debug"]("could not send audit events yet", { error: thrown, failures, retryMs: delay });
       await sleep(delay, undefined, { signal }).catch(() => {});
     }
   }
@@ -64,13 +69,13 @@ export async function uploadNext(options: UploadOptions): Promise<boolean> {
 /** Bytes of events in one call: the auth service accepts requests of up to 1,000,000. One event has at most 65,536. */
 const callBytes = 500_000;
 
-/** Pure: splits events so that each call fits. */
+/** Pure: splits events so that each call fits, by bytes and by number: the last write to a segment may make it larger than it is meant to be. */
 export function inCalls(events: readonly string[]): string[][] {
   const calls: string[][] = [];
   let bytes = callBytes;
   for (const event of events) {
     const length = Buffer.byteLength(event);
-    if (bytes + length > callBytes) {
+    if (bytes + length > callBytes || calls.at(-1)?.length === eventsInCall) {
       calls.push([]);
       bytes = 0;
     }

@@ -6,6 +6,9 @@ import { maxAuditCommand, maxShort, maxText } from "./event-spec.ts";
 /** Longest event, bytes of JSON. */
 export const maxAuditEvent = 65_536;
 
+/** The most events that a host sends in one call. */
+export const eventsInCall = 500;
+
 export interface AuditOrigin {
   readonly clusterName: string;
   readonly now: Date;

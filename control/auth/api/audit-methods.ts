@@ -1,5 +1,5 @@
 import type { UploadRecordingRequest } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
-import { auditEventDocument } from "../../../core/audit/audit-event.ts";
+import { auditEventDocument, eventsInCall } from "../../../core/audit/audit-event.ts";
 import { type AuditEvent, mayReport } from "../../../core/audit/audit-events.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
@@ -10,7 +10,8 @@ import { type Caller, callerName, hostOf } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
 import { hasRule, requireRule } from "./permissions.ts";
 
-const maxEventsAtOnce = 500;
+/** Agents of 1.0.0 did not count them: theirs are bounded by 500,000 bytes alone. */
+const maxEventsAtOnce = eventsInCall * 4;
 const maxRecordingsAtOnce = 64;
 const maxPage = 1_000;
 

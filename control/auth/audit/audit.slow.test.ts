@@ -101,6 +101,16 @@ test("a reader begins at the newest, and goes on where it was: nothing twice, no
   expect(await ask({ cursor: passed.resume })).toMatchObject({ got: [] });
 });
 
+test("one call of an agent that only counts bytes is taken, however small its events are", async () => {
+  await using t = await openTestAuth();
+  const { id, client } = await joinedHost(t);
+  const facts: AuditFacts = { event: "exec", ...session, server_id: id, command: "x" };
+  const eventsJson = Array.from({ length: Math.floor(500_000 / lineOf(t, facts).length) }, () => lineOf(t, facts));
+  expect(eventsJson.length).toBeGreaterThan(1_000);
+  await client.emitEvents({ eventsJson });
+  await expect(client.emitEvents({ eventsJson: [...eventsJson, ...eventsJson] })).rejects.toMatchObject({ code: "limit" });
+});
+
 test("a page ends before it is too large for one answer", async () => {
   await using t = await openTestAuth();
   const { id, client } = await joinedHost(t);
