@@ -1,6 +1,7 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { LateEvents } from "./late-events.ts";
+import type { SpoolLine } from "./mass-shares.ts";
 import { type SegmentWriter, segmentEvents } from "./segment-writer.ts";
 import type { SpoolRoom } from "./spool-room.ts";
 
@@ -15,7 +16,7 @@ export interface GroupCommitOptions {
 }
 
 interface Waiting {
-  readonly line: string;
+  readonly line: SpoolLine;
   readonly isPast: boolean;
   readonly done: () => void;
   readonly failed: (error: unknown) => void;
@@ -47,7 +48,7 @@ export class GroupCommit {
   }
 
   /** Resolves once the line is on disk, or kept in memory if it `isPast` (`LateEvents`). Throws `unavailable`. */
-  async add(line: string, { patienceMs, isPast }: { readonly patienceMs: number; readonly isPast: boolean }): Promise<void> {
+  async add(line: SpoolLine, { patienceMs, isPast }: { readonly patienceMs: number; readonly isPast: boolean }): Promise<void> {
     await new Promise<void>((done, failed) => {
       this.#waiting.push({ line, isPast, done, failed });
       if (patienceMs === 0 || this.#waiting.length >= segmentEvents) this.#write();
@@ -93,8 +94,11 @@ export class GroupCommit {
   async #store(batch: readonly Waiting[]): Promise<void> {
     const { folder, log, room, segments } = this.#options;
     try {
-      await segments.append(batch.map(({ line }) => line).join(""), batch.length);
-      for (const { done } of batch) done();
+      const segment = await segments.append(batch.map(({ line }) => line.text).join(""), batch.length);
+      for (const { line, done } of batch) {
+        room.written(segment, line);
+        done();
+      }
     } catch (cause) {
       log.error("could not write an audit event", { folder, error: cause });
       const error = new PlatformError("unavailable", "this host cannot record sessions right now; see its log for the reason", { cause });
@@ -103,7 +107,7 @@ export class GroupCommit {
           done();
           continue;
         }
-        room.giveBack(Buffer.byteLength(line));
+        room.giveBack(line);
         failed(error);
       }
       await segments.close().catch(() => {});

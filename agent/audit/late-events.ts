@@ -1,3 +1,5 @@
+import type { SpoolLine } from "./mass-shares.ts";
+
 /** Maximum bytes of events that wait in memory, and time between attempts to write them, ms. */
 const maxBytes = 1_048_576;
 const retryMs = 5_000;
@@ -8,7 +10,7 @@ const retryMs = 5_000;
  */
 export class LateEvents {
   readonly #offer: () => void;
-  #lines: string[] = [];
+  #lines: SpoolLine[] = [];
   #bytes = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -27,8 +29,8 @@ export class LateEvents {
   }
 
   /** Whether there was room for it. */
-  keep(line: string): boolean {
-    const bytes = Buffer.byteLength(line);
+  keep(line: SpoolLine): boolean {
+    const bytes = Buffer.byteLength(line.text);
     if (this.#bytes + bytes > maxBytes) return false;
     this.#lines.push(line);
     this.#bytes += bytes;
@@ -37,7 +39,7 @@ export class LateEvents {
   }
 
   /** All of them, in their order. */
-  take(): readonly string[] {
+  take(): readonly SpoolLine[] {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const lines = this.#lines;

@@ -39,14 +39,15 @@ export class SegmentWriter {
     this.#sequence = Math.max(this.#sequence, sequenceOf(name));
   }
 
-  /** Resolves once the lines are on disk. Throws as the file system does; the segment should be closed then. */
-  async append(lines: string, events: number): Promise<void> {
+  /** Resolves with the name of their segment once the lines are on disk. Throws as the file system does; the segment should be closed then. */
+  async append(lines: string, events: number): Promise<string> {
     const current = this.#current ?? (await this.#open());
     await current.handle.writeFile(lines);
     await Promise.all([current.handle.datasync(), current.entry]);
     current.bytes += Buffer.byteLength(lines);
     current.events += events;
     if (current.bytes >= segmentBytes || current.events >= segmentEvents) await this.close();
+    return current.name;
   }
 
   /** Closes the segment that is being written, if there is one; it counts as closed from this call on. */

@@ -1,19 +1,18 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
+import { keyOf, type MassOwner, type MassRoom, MassShares, type SpoolLine } from "./mass-shares.ts";
 
-/** The part of the spool that events which come in masses may fill. */
-const massShare = 0.75;
-/** The part that may be held for events to come: however many requests run, what else comes in masses goes on. */
-const heldShare = 0.5;
 /** Minimum time between two log lines about requests that are refused, ms. */
 const tellMs = 60_000;
 
-/** Room for events to come, until it is disposed. */
+/** Room for a user's events to come, until it is disposed. */
 export class HeldRoom implements Disposable {
+  readonly owner: MassOwner;
   readonly #giveBack: (bytes: number) => void;
   #bytes: number;
 
-  constructor(bytes: number, giveBack: (bytes: number) => void) {
+  constructor({ owner, bytes }: Omit<MassRoom, "isHeld">, giveBack: (bytes: number) => void) {
+    this.owner = owner;
     this.#bytes = bytes;
     this.#giveBack = giveBack;
   }
@@ -35,11 +34,18 @@ export class HeldRoom implements Disposable {
   }
 }
 
+/** Room that is wanted now or within a time. */
+export interface RoomAsk extends Omit<MassRoom, "isHeld"> {
+  /** Time that it may wait, ms. */
+  readonly waitMs: number;
+}
+
 /** Something that waits for room. */
 interface Waiter {
+  readonly room: MassRoom;
   /** Its place among all that wait. */
   readonly place: number;
-  readonly fits: () => boolean;
+  readonly mayGo: () => boolean;
   readonly go: () => void;
 }
 
@@ -47,54 +53,52 @@ interface Waiter {
 export class SpoolRoom {
   readonly #maxBytes: number;
   readonly #log: Log;
+  readonly #shares: MassShares;
   #bytes = 0;
   /** Bytes of events to come. */
   #held = 0;
   #isFull = false;
   /** When it was logged that requests are refused, of `performance.now`. */
   #toldAt = Number.NEGATIVE_INFINITY;
-  /** Those that wait, first come first served: for room to hold, and for room for an event. */
-  readonly #lines = { holds: new Set<Waiter>(), events: new Set<Waiter>() };
+  /** Bytes on disk of events that come in masses, by segment, and by user of a service. */
+  readonly #written = new Map<string, Map<string, MassRoom>>();
+  /** Those that wait, of each user of a service: first come first served. */
+  readonly #lines = new Map<string, Set<Waiter>>();
   #places = 0;
 
   constructor(maxBytes: number, log: Log) {
     this.#maxBytes = maxBytes;
     this.#log = log;
+    this.#shares = new MassShares(maxBytes);
   }
 
-  /** Whether events that come in masses have used up their share of the spool. */
-  get #isCrowded(): boolean {
-    return this.#bytes + this.#held >= this.#maxBytes * massShare;
-  }
-
-  /** Holds room for events that come in masses, now or within this time (ms), while `mayHold`; undefined: there is none. Never rejects. */
-  async hold(bytes: number, waitMs: number, mayHold: () => boolean): Promise<HeldRoom | undefined> {
-    const fits = (): boolean => {
-      const held = this.#held + bytes;
-      const [ofMasses, ofHeld] = [this.#maxBytes * massShare, this.#maxBytes * heldShare];
-      return mayHold() && this.#bytes + held <= ofMasses && held <= ofHeld && !this.#isCrowded;
-    };
+  /** Holds room for events that come in masses, while `mayHold`; undefined: there is none in this time. Never rejects. */
+  async hold({ owner, bytes, waitMs }: RoomAsk, mayHold: () => boolean): Promise<HeldRoom | undefined> {
+    const room = { owner, bytes, isHeld: true };
     const take = (): HeldRoom => {
       this.#held += bytes;
-      return new HeldRoom(bytes, (unused) => {
+      this.#shares.take(room);
+      return new HeldRoom(room, (unused) => {
         this.#held -= unused;
+        this.#shares.giveBack({ ...room, bytes: unused });
         this.#wake();
       });
     };
-    return await this.#inTurn(this.#lines.holds, waitMs, { fits, take });
+    return await this.#inTurn(room, waitMs, { mayGo: mayHold, take });
   }
 
-  /** Logs that requests are refused, once in a while. */
-  tellCrowded(): void {
+  /** Logs that a request is refused, once in a while. */
+  tellCrowded({ service, user }: MassOwner): void {
     if (performance.now() - this.#toldAt < tellMs) return;
     this.#toldAt = performance.now();
     this.#log.error(
-      "too many requests run, or too many audit events wait for the auth service or the disk: requests are refused until there is room",
+      "too many requests of a user or of all run, or too many audit events wait for the auth service or the disk: requests are refused until there is room",
+      { service, user },
     );
   }
 
   /** Takes room for an event, of `held` first. Throws `limit` when the spool is full. */
-  take(bytes: number, held?: HeldRoom): void {
+  take(bytes: number, held?: HeldRoom, owner = held?.owner): void {
     const own = Math.min(bytes, held?.bytes ?? 0);
     const isFull = this.#bytes + this.#held + bytes - own > this.#maxBytes;
     if (isFull !== this.#isFull) {
@@ -105,22 +109,25 @@ export class SpoolRoom {
     if (isFull) throw fullError();
     this.#held -= held?.use(own) ?? 0;
     this.#bytes += bytes;
+    if (held !== undefined) this.#shares.use(held.owner, own);
+    if (owner !== undefined) this.#shares.take({ owner, bytes: bytes - own, isHeld: false });
   }
 
-  /** Takes room for an event that comes in masses, as `take` does, if they have room and nobody waits for it. Returns whether they have. */
-  takeAtOnce(bytes: number, held?: HeldRoom): boolean {
-    if (this.#isCrowded || this.#lines.events.size > 0) return false;
-    this.take(bytes, held);
+  /** Takes room for an event that comes in masses, if there is some and nobody waits for any. Returns whether it did. */
+  takeAtOnce(owner: MassOwner, bytes: number): boolean {
+    const room = { owner, bytes, isHeld: false };
+    if (this.#lines.size > 0 || !this.#shares.hasShare(room) || !this.#hasRoom(room)) return false;
+    this.take(bytes, undefined, owner);
     return true;
   }
 
-  /** Takes it once they have room. Throws `limit` when they have none in this time, ms. */
-  async takeInTurn(bytes: number, waitMs: number, held?: HeldRoom): Promise<void> {
+  /** Takes room for an event that comes in masses once there is some. Throws `limit` when there is none in this time. */
+  async takeInTurn({ owner, bytes, waitMs }: RoomAsk): Promise<void> {
     const take = (): true => {
-      this.take(bytes, held);
+      this.take(bytes, undefined, owner);
       return true;
     };
-    if (!(await this.#inTurn(this.#lines.events, waitMs, { fits: () => !this.#isCrowded, take }))) throw fullError();
+    if (!(await this.#inTurn({ owner, bytes, isHeld: false }, waitMs, { mayGo: () => true, take }))) throw fullError();
   }
 
   /** Counts events that are there already, however many. */
@@ -128,20 +135,38 @@ export class SpoolRoom {
     this.#bytes += bytes;
   }
 
-  /** Events have not been written. */
-  giveBack(bytes: number): void {
-    this.#bytes -= bytes;
+  /** An event is on disk, in this segment. */
+  written(segment: string, { text, owner }: SpoolLine): void {
+    if (owner === undefined) return;
+    const owners = this.#written.get(segment) ?? new Map<string, MassRoom>();
+    this.#written.set(segment, owners);
+    const bytes = (owners.get(keyOf(owner))?.bytes ?? 0) + Buffer.byteLength(text);
+    owners.set(keyOf(owner), { owner, bytes, isHeld: false });
   }
 
-  /** A batch has left. */
-  free(bytes: number): void {
-    this.#bytes = Math.max(0, this.#bytes - bytes);
+  /** An event has not been written. */
+  giveBack({ text, owner }: SpoolLine): void {
+    const bytes = Buffer.byteLength(text);
+    this.#bytes -= bytes;
+    if (owner !== undefined) this.#shares.giveBack({ owner, bytes, isHeld: false });
     this.#wake();
   }
 
+  /** A segment of so many bytes has left. */
+  free(segment: string, bytes: number): void {
+    this.#bytes = Math.max(0, this.#bytes - bytes);
+    for (const room of this.#written.get(segment)?.values() ?? []) this.#shares.giveBack(room);
+    this.#written.delete(segment);
+    this.#wake();
+  }
+
+  #hasRoom(room: MassRoom): boolean {
+    return this.#shares.hasRoom(room, this.#bytes + this.#held);
+  }
+
   /** What `take` returns, or throws, once it fits and those before it have gone; undefined: not in this time, ms. */
-  async #inTurn<Taken>(line: Set<Waiter>, waitMs: number, { fits, take }: Taking<Taken>): Promise<Taken | undefined> {
-    const { promise, resolve, reject } = Promise.withResolvers<Taken | undefined>();
+  async #inTurn<T>(room: MassRoom, waitMs: number, { mayGo, take }: Turn<T>): Promise<T | undefined> {
+    const { promise, resolve, reject } = Promise.withResolvers<T | undefined>();
     const go = (): void => {
       try {
         resolve(take());
@@ -150,12 +175,14 @@ export class SpoolRoom {
       }
     };
     this.#places += 1;
-    const waiter: Waiter = { place: this.#places, fits, go };
+    const waiter: Waiter = { room, place: this.#places, mayGo, go };
+    const line = this.#lines.get(keyOf(room.owner)) ?? new Set();
+    this.#lines.set(keyOf(room.owner), line);
     line.add(waiter);
     this.#wake();
     if (!line.has(waiter)) return await promise;
     const giveUp = (): void => {
-      line.delete(waiter);
+      this.#remove(waiter);
       resolve(undefined);
       this.#wake();
     };
@@ -171,24 +198,39 @@ export class SpoolRoom {
     }
   }
 
-  /** Lets those go that fit. In each line, the first one that does not fit stops those behind it, and in the other line it stops nobody. */
+  #remove(waiter: Waiter): void {
+    const key = keyOf(waiter.room.owner);
+    const line = this.#lines.get(key);
+    line?.delete(waiter);
+    if (line?.size === 0) this.#lines.delete(key);
+  }
+
+  /** Lets those go that fit. */
   #wake(): void {
-    const { holds, events } = this.#lines;
-    for (;;) {
-      const [[hold], [event]] = [holds, events];
-      const isHoldFirst = (hold?.place ?? Number.POSITIVE_INFINITY) < (event?.place ?? Number.POSITIVE_INFINITY);
-      const next = (isHoldFirst ? [hold, event] : [event, hold]).find((waiter) => waiter?.fits() === true);
-      if (next === undefined) return;
-      holds.delete(next);
-      events.delete(next);
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      this.#remove(next);
       next.go();
     }
   }
+
+  /**
+   * The one that may go now. A user whose share is used up waits alone; of the others of a service, the first one that does not fit stops those behind it, and
+   * stops nobody of another service.
+   */
+  #next(): Waiter | undefined {
+    const firsts = new Map<string, Waiter>();
+    for (const [first] of this.#lines.values()) {
+      if (first === undefined || !this.#shares.hasShare(first.room)) continue;
+      const { service } = first.room.owner;
+      if (first.place < (firsts.get(service)?.place ?? Number.POSITIVE_INFINITY)) firsts.set(service, first);
+    }
+    return [...firsts.values()].sort((one, other) => one.place - other.place).find(({ room, mayGo }) => this.#hasRoom(room) && mayGo());
+  }
 }
 
-interface Taking<Taken> {
-  readonly fits: () => boolean;
-  readonly take: () => Taken;
+interface Turn<T> {
+  readonly mayGo: () => boolean;
+  readonly take: () => T;
 }
 
 function fullError(): PlatformError {

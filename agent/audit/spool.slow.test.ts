@@ -28,6 +28,7 @@ async function open(maxBytes?: number): Promise<Spool> {
   opened.push(spool);
   return spool;
 }
+const owner = { service: "db", user: "ann" } as const;
 const refusal = (error: string) => ({ event: "auth", error }) as const;
 const errors = (events: readonly string[]): string[] => events.map((line) => (JSON.parse(line) as { error: string }).error);
 
@@ -232,7 +233,7 @@ test("events with patience go together, and with one that has none", async () =>
   const spool = await open();
   const order: string[] = [];
   const record = async (error: string, patienceMs?: number): Promise<void> => {
-    await spool.record(refusal(error), patienceMs === undefined ? {} : { patienceMs });
+    await spool.record(refusal(error), patienceMs === undefined ? {} : { mass: { owner, patienceMs } });
     order.push(error);
   };
   const patient = [record("a", 60_000), record("b", 60_000)];
@@ -250,7 +251,7 @@ test("events with patience leave a quarter of the spool to others, and wait unti
   const spool = await open(100_000);
   let stored = 0;
   const masses = Array.from({ length: 400 }, async () => {
-    await spool.record(refusal("x".repeat(400)), { patienceMs: 1 });
+    await spool.record(refusal("x".repeat(400)), { mass: { owner, patienceMs: 1 } });
     stored += 1;
   });
   await expect.poll(async () => (await readdir(folder)).length).toBeGreaterThan(0);

@@ -7,8 +7,9 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { startOf } from "../../core/processes/start-of.ts";
 import { GroupCommit } from "./group-commit.ts";
+import type { MassOwner } from "./mass-shares.ts";
 import { SegmentWriter } from "./segment-writer.ts";
-import { type HeldRoom, SpoolRoom } from "./spool-room.ts";
+import { type HeldRoom, type RoomAsk, SpoolRoom } from "./spool-room.ts";
 import { freeSegments, type Segment, type Writer } from "./spool-segments.ts";
 
 /** Audit events on this host until the auth service has them. */
@@ -19,10 +20,10 @@ export interface Spool {
    */
   record(facts: AuditFacts, options?: RecordOptions): Promise<void>;
   /**
-   * Holds room of so many bytes, now or within this time (ms), for events that come in masses, first come first served; undefined: there is none. Ask before an
+   * Holds room for events that come in masses, within the shares of their service and user (`MassShares`); undefined: there is none in this time. Ask before an
    * action whose events are recorded after it, with `isPast`, and dispose of the room when all of them are. Never rejects.
    */
-  hold(bytes: number, waitMs: number): Promise<HeldRoom | undefined>;
+  hold(ask: RoomAsk): Promise<HeldRoom | undefined>;
   /** Whether a batch waits that no event can join any more. */
   readonly hasWhole: boolean;
   /** The oldest batch, or `undefined` when there is nothing to send. The same batch until it is removed. */
@@ -38,14 +39,20 @@ export interface Spool {
 
 export interface RecordOptions {
   /**
-   * Time for which the event may wait for others to be written with it, ms. Such events come in masses: they have three quarters of the spool, and wait
-   * for room there, for half a minute at most, so that a busy database goes at the pace of the auth service, and leaves room for others.
+   * Of an event that comes in masses. It has room within the shares of its service and user (`MassShares`), and waits for it, for half a minute at most, so that
+   * a busy database goes at the pace of the auth service, and leaves room for others.
    */
-  readonly patienceMs?: number;
+  readonly mass?: MassEvent;
   /** Of something that has happened already: where the disk does not take it, it waits in memory, and this resolves (`LateEvents`). */
   readonly isPast?: boolean;
   /** The event's bytes are taken from it, as far as it has them. */
   readonly room?: HeldRoom | undefined;
+}
+
+export interface MassEvent {
+  readonly owner: MassOwner;
+  /** Time for which the event may wait for others to be written with it, ms. */
+  readonly patienceMs: number;
 }
 
 export interface Batch {
@@ -63,7 +70,7 @@ export interface SpoolOptions {
   readonly maxBytes?: number;
 }
 
-/** Time that events with patience wait for room, ms. */
+/** Time that events wait for room, ms. */
 const roomMs = 30_000;
 
 /** Opens the spool and finds segments that an earlier run left behind. */
@@ -98,21 +105,21 @@ class FileSpool implements Spool {
     this.#commits = new GroupCommit({ folder, log, segments: this.#segments, room: this.#room, lateWritten: () => this.onRecorded() });
   }
 
-  async record(facts: AuditFacts, { patienceMs = 0, isPast = false, room }: RecordOptions = {}): Promise<void> {
+  async record(facts: AuditFacts, { mass, isPast = false, room }: RecordOptions = {}): Promise<void> {
     const { clusterName, now = () => new Date() } = this.#options;
     // Loaded at the first event: its schemas take megabytes that an idle agent can save.
     this.#make ??= (await import("../../core/audit/audit-event.ts")).makeAuditEvent;
-    const line = `${JSON.stringify(this.#make(facts, { clusterName, now: now(), uid: randomUUID() }))}\n`;
-    const bytes = Buffer.byteLength(line);
-    if (patienceMs === 0) this.#room.take(bytes, room);
-    else if (!this.#room.takeAtOnce(bytes, room)) await this.#room.takeInTurn(bytes, roomMs, room);
-    await this.#commits.add(line, { patienceMs, isPast });
+    const text = `${JSON.stringify(this.#make(facts, { clusterName, now: now(), uid: randomUUID() }))}\n`;
+    const bytes = Buffer.byteLength(text);
+    if (mass === undefined) this.#room.take(bytes, room);
+    else if (!this.#room.takeAtOnce(mass.owner, bytes)) await this.#room.takeInTurn({ owner: mass.owner, bytes, waitMs: roomMs });
+    await this.#commits.add({ text, owner: (mass ?? room)?.owner }, { patienceMs: mass?.patienceMs ?? 0, isPast });
     this.onRecorded();
   }
 
-  async hold(bytes: number, waitMs: number): Promise<HeldRoom | undefined> {
-    const held = await this.#room.hold(bytes, waitMs, () => !this.#commits.isCrowded);
-    if (held === undefined) this.#room.tellCrowded();
+  async hold(ask: RoomAsk): Promise<HeldRoom | undefined> {
+    const held = await this.#room.hold(ask, () => !this.#commits.isCrowded);
+    if (held === undefined) this.#room.tellCrowded(ask.owner);
     return held;
   }
 
@@ -146,7 +153,7 @@ class FileSpool implements Spool {
     const position = this.#closed.indexOf(name);
     if (position >= 0) this.#closed.splice(position, 1);
     this.#adopted.delete(name);
-    this.#room.free(bytes);
+    this.#room.free(name, bytes);
   }
 
   async adopt(): Promise<boolean> {

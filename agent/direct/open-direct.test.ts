@@ -120,7 +120,7 @@ async function serving() {
       ports: [{ kind: "ssh", listen: { host: "127.0.0.1", port: 0 }, publicAddresses: [] }],
     },
     auth: { client: async () => client, close: () => dropped.resolve(), renew: () => {}, onRenewed: () => {} },
-    audit: { record: async () => {}, hold: async () => new HeldRoom(0, () => {}) },
+    audit: { record: async () => {}, hold: async (ask) => new HeldRoom(ask, () => {}) },
     authorities: followAuthorities({ access, identity, log: silentLog }, end.signal),
     local: () => undefined,
     serve: async (stream) => {

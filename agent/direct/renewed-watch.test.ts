@@ -39,7 +39,7 @@ test("the auth service does not see the host as gone while it moves to a connect
       authServer: { host: "127.0.0.1", port: 3025 },
       ports: [{ kind: "kube", listen: { host: "127.0.0.1", port: 0 }, publicAddresses: [] }],
     },
-    audit: { record: async () => {}, hold: async () => new HeldRoom(0, () => {}) },
+    audit: { record: async () => {}, hold: async (ask) => new HeldRoom(ask, () => {}) },
     authorities: followAuthorities({ access, identity, log: silentLog }, end.signal),
     local: () => undefined,
     serve: async () => {},

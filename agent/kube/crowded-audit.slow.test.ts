@@ -25,8 +25,13 @@ const webAlone = kubeRole("access", [{ kind: "pod", namespace: "a", name: "web-*
 /** An audit log with room, or not, and what has got into it. */
 function audit(hasRoom: () => boolean | Promise<boolean>) {
   const events: AuditFacts[] = [];
-  const hold = async (bytes: number) => ((await hasRoom()) ? new HeldRoom(bytes, () => {}) : undefined);
+  const hold: Spool["hold"] = async (ask) => ((await hasRoom()) ? new HeldRoom(ask, () => {}) : undefined);
   return { events, record: async (facts: AuditFacts) => void events.push(facts), hold };
+}
+
+/** A spool where nothing waits for room. */
+function atOnce(spool: Spool): Pick<Spool, "record" | "hold"> {
+  return { record: async (...event) => await spool.record(...event), hold: async (ask) => await spool.hold({ ...ask, waitMs: 0 }) };
 }
 
 async function ask(used: { readonly audit: Pick<Spool, "record" | "hold">; readonly method?: string; readonly path?: string }) {
@@ -53,8 +58,8 @@ test("a request waits for room in the audit log", async () => {
 });
 
 test("while the spool is crowded requests are refused, and each that was made is in it", async () => {
-  const spool = await openSpool({ folder, clusterName: "inside", log: silentLog, maxBytes: 20_000 });
-  const log = { record: spool.record.bind(spool), hold: async (bytes: number) => await spool.hold(bytes, 0) };
+  const spool = await openSpool({ folder, clusterName: "inside", log: silentLog, maxBytes: 100_000 });
+  const log = atOnce(spool);
   const answers = [];
   do answers.push(await ask({ audit: log }));
   while (answers.at(-1)?.status === 200);
@@ -73,8 +78,8 @@ test("while the spool is crowded requests are refused, and each that was made is
 });
 
 test("watches that end while the auth service is away leave the room of others: each has had its own since it began", async () => {
-  const spool = await openSpool({ folder, clusterName: "inside", log: silentLog, maxBytes: 40_000 });
-  const log = { record: spool.record.bind(spool), hold: async (bytes: number) => await spool.hold(bytes, 0) };
+  const spool = await openSpool({ folder, clusterName: "inside", log: silentLog, maxBytes: 200_000 });
+  const log = atOnce(spool);
   const open: { end(): unknown }[] = [];
   world.onRequest = (_request, response) => {
     response.write("{}");
@@ -91,19 +96,19 @@ test("watches that end while the auth service is away leave the room of others: 
   while (watches.at(-1)?.status === 200);
   expect(open).toHaveLength(watches.length - 1);
   // Others that come in masses take what is left to them.
-  const masses = async (): Promise<boolean> => {
-    using room = await spool.hold(1_100, 0);
+  const masses = async (user: number): Promise<boolean> => {
+    using room = await spool.hold({ owner: { service: "app", user: `u${user}` }, bytes: 1_100, waitMs: 0 });
     if (room !== undefined) await spool.record({ event: "auth", error: "x".repeat(500) }, { isPast: true, room });
     return room !== undefined;
   };
-  while (await masses());
+  for (let user = 0; user < 10; user += 1) while (await masses(user));
   for (const one of open) one.end();
   await Promise.all(watches.map(({ body }) => body));
   const ends = (events: readonly string[]): number => events.filter((line) => line.includes('"phase":"end"')).length;
   const batch = (await spool.next()) ?? expect.fail("no events");
   let found = ends(batch.events);
   // The quarter of sessions.
-  for (let recorded = 0; recorded < 8_000; recorded += 2_000) await spool.record({ event: "auth", error: "x".repeat(1_700) });
+  for (let recorded = 0; recorded < 48_000; recorded += 2_000) await spool.record({ event: "auth", error: "x".repeat(1_700) });
   await spool.remove(batch);
   for (let more = await spool.next(); more !== undefined; more = await spool.next()) {
     found += ends(more.events);

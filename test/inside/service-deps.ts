@@ -44,7 +44,7 @@ export function serviceDeps(options: InsideService): { readonly deps: ServiceDep
   const deps: ServiceDeps = {
     credentials: () => credentials,
     access: { at: answer, fresh: answer, refresh: async () => access, ageMs: options.ageMs ?? (() => 0), announce: () => {}, follow },
-    audit: { record: options.record ?? (async (facts) => void events.push(facts)), hold: async () => new HeldRoom(0, () => {}) },
+    audit: { record: options.record ?? (async (facts) => void events.push(facts)), hold: async (ask) => new HeldRoom(ask, () => {}) },
     recordings: { begin: () => unused("recordings"), keep: () => false, sendNow: () => unused("recordings") },
     live: new LiveSessions(),
     node,

@@ -55,7 +55,8 @@ export class SessionEvents {
   /** The queue for the events of a session that has begun. `end`: as in AuditQueue. */
   queue(end: ((why: PlatformError) => void) | undefined): AuditQueue {
     const { audit, log } = this.#deps;
-    return new AuditQueue({ record: async (event) => await audit.record({ ...event, ...this.#common() } as never, { patienceMs }), log, end });
+    const mass = { owner: { service: "db", user: this.#options.user }, patienceMs } as const;
+    return new AuditQueue({ record: async (event) => await audit.record({ ...event, ...this.#common() } as never, { mass }), log, end });
   }
 
   /** Counts an event for the summary. */

@@ -52,13 +52,13 @@ export class RequestNote {
    */
   async admit(signal: AbortSignal, events: 1 | 2 = 1): Promise<void> {
     const isRecorded = this.#isRecorded;
-    if (isRecorded) this.#room = await this.#session.deps.audit.hold(events * (bytesOf(this.#event(0)) + unknownBytes), roomMs);
+    if (isRecorded) this.#room = await this.#hold(events * (bytesOf(this.#event(0)) + unknownBytes), roomMs);
     signal.throwIfAborted();
     if (!isRecorded || this.#room !== undefined) return;
     this.#isCrowdedOut = true;
     throw new PlatformError(
       "unavailable",
-      "this agent cannot record requests right now: too many are running, or too many audit events are waiting for the auth service",
+      "this agent cannot record requests right now: too many of yours or of all users are running, or too many audit events are waiting for the auth service",
       { hint: "try again in a moment" },
     );
   }
@@ -91,8 +91,13 @@ export class RequestNote {
   /** A request that was refused has done nothing: its event does not take the room of those that have. */
   async #record(event: AuditFacts): Promise<void> {
     const { deps } = this.#session;
-    using room = this.#room ?? (await deps.audit.hold(bytesOf(event) + unknownBytes, 0));
+    using room = this.#room ?? (await this.#hold(bytesOf(event) + unknownBytes, 0));
     if (room !== undefined) await recordOrLog(deps, event, room);
+  }
+
+  async #hold(bytes: number, waitMs: number): Promise<HeldRoom | undefined> {
+    const { deps, user } = this.#session;
+    return await deps.audit.hold({ owner: { service: "kube", user: user.name }, bytes, waitMs });
   }
 
   #event(status: number) {

@@ -1,0 +1,61 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type MassOwner, type MassRoom, MassShares } from "./mass-shares.ts";
+
+const kube = (user: string): MassOwner => ({ service: "kube", user });
+
+/** Takes room in pieces until there is none. Returns the bytes. */
+function fill(shares: MassShares, owner: MassOwner, isHeld = false): number {
+  const room = { owner, bytes: 10, isHeld };
+  let taken = 0;
+  for (; shares.hasShare(room) && shares.hasRoom(room, 0); taken += 10) shares.take(room);
+  return taken;
+}
+
+test("a user alone may take three quarters of the service's half, the next one three quarters of what is left to it, and so on", () => {
+  const shares = new MassShares(80_000);
+  expect(fill(shares, kube("ann"))).toBe(30_000);
+  expect(fill(shares, kube("bob"))).toBe(7_500);
+  expect(fill(shares, kube("cid"))).toBeGreaterThan(1_800);
+  shares.giveBack({ owner: kube("ann"), bytes: 30_000, isHeld: false });
+  expect(fill(shares, kube("dan"))).toBeGreaterThan(20_000);
+});
+
+test("a user alone may hold a fifth of it, the next one a fifth of what is left; what is used may be held again", () => {
+  const shares = new MassShares(100_000);
+  expect(fill(shares, kube("ann"), true)).toBe(10_000);
+  expect(fill(shares, kube("bob"), true)).toBe(8_000);
+  shares.use(kube("ann"), 5_000);
+  expect(fill(shares, kube("ann"), true)).toBeGreaterThan(1_000);
+});
+
+test("whatever comes and goes, no service has more than half, all have three quarters, and a new user of each service finds room", () => {
+  const step = fc.record({
+    owner: fc.record({ service: fc.constantFrom("kube", "db", "app"), user: fc.constantFrom("ann", "bob", "cid", "dan") }),
+    bytes: fc.nat(6_000),
+    isHeld: fc.boolean(),
+    leaves: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const shares = new MassShares(100_000);
+      const taken: MassRoom[] = [];
+      const sum = (service?: string): number =>
+        taken.filter(({ owner }) => service === undefined || owner.service === service).reduce((all, { bytes }) => all + bytes, 0);
+      for (const { leaves, ...room } of steps) {
+        if (shares.hasShare(room) && shares.hasRoom(room, sum())) {
+          shares.take(room);
+          taken.push(room);
+        }
+        const gone = leaves ? taken.shift() : undefined;
+        if (gone !== undefined) shares.giveBack(gone);
+        expect(Math.max(sum("kube"), sum("db"), sum("app"))).toBeLessThan(50_000);
+        expect(sum()).toBeLessThanOrEqual(75_000);
+      }
+      for (const service of ["kube", "db", "app"] as const)
+        expect(shares.hasShare({ owner: { service, user: "new" }, bytes: 1, isHeld: true })).toBe(true);
+      for (const room of taken) shares.giveBack(room);
+      expect(shares.hasShare({ owner: kube("ann"), bytes: 37_500, isHeld: false })).toBe(true);
+    }),
+  );
+});
