@@ -1,6 +1,6 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../core/identity/identity.ts";
-import { Buckets } from "./buckets.ts";
+import { type BucketSize, Buckets } from "./buckets.ts";
 import { RoomShares } from "./room-shares.ts";
 
 /**
@@ -16,10 +16,10 @@ export interface HostQuotas {
   renewal(host: HostIdentity): void;
   /** Certificates for databases, of its users. Throws `limit`. */
   databaseCertificate(host: HostIdentity): void;
-  /** Tokens and certificates for applications, of its users. Throws `limit`. */
-  appToken(host: HostIdentity): void;
-  /** Certificates for connections of a user's browsers to Kubernetes clusters, from whichever proxy. Throws `limit`. */
-  browserKube(user: string): void;
+  /** Tokens for applications, and certificates for connections that go through a proxy: in users' names, or as their host. Throws `limit`. */
+  connection(host: HostIdentity): void;
+  /** Certificates with which proxies connect in a user's name, all proxies and all kinds of resources together. Throws `limit`. */
+  connectionOf(user: string): void;
   /** Bytes of recordings. Throws `unavailable`, after which a host retries soon. */
   recording(host: HostIdentity, bytes: number): void;
 }
@@ -40,18 +40,21 @@ const sizes = {
   // An agent keeps a certificate for a minute, for all connections of its user to the same account.
   databaseCertificate: [{ perSecond: 20, burst: 1_000 }],
   // An agent keeps a token for minutes, for all requests of a connection.
-  appToken: [{ perSecond: 50, burst: 2_000 }],
+  connection: [{ perSecond: 50, burst: 2_000 }],
   recording: [{ perSecond: 2 * mib, burst: 2_048 * mib }],
 } as const;
 
-/** Of a user: a page takes one or two, a terminal one. */
-const browserKube = { perSecond: 5, burst: 100 };
+/**
+ * Of a user. A page of ours takes one or two, a terminal one, a page of an application up to 32 and one for each WebSocket, SSH that the proxy records and a client
+ * without `tsh` one for each connection. A connection costs a proxy and an agent some 20 ms of processor time: 50 a second are a processor's work.
+ */
+const usualConnections: BucketSize = { perSecond: 50, burst: 2_000 };
 
 /** `spare`: bytes that hosts may still fill on the disk of this service. */
-export function createHostQuotas(now: () => Date, spare: () => number): HostQuotas {
+export function createHostQuotas(now: () => Date, spare: () => number, ofUser = usualConnections): HostQuotas {
   const nodes = bucketsOf(1);
   const proxies = bucketsOf(proxyFactor);
-  const users = new Buckets(browserKube);
+  const users = new Buckets(ofUser);
   const { share, leastBytes, leastPerSecond } = eventShare;
   const events = {
     node: new RoomShares(eventShare),
@@ -75,10 +78,14 @@ export function createHostQuotas(now: () => Date, spare: () => number): HostQuot
     renewal: (host) => void (take("renewal", host, [1]) || refuse("limit", "renewals")),
     databaseCertificate: (host) =>
       void (take("databaseCertificate", host, [1]) || refuse("limit", "requests for database certificates", "try again in a moment")),
-    appToken: (host) => void (take("appToken", host, [1]) || refuse("limit", "requests for tokens of applications", "try again in a moment")),
-    browserKube: (user) => {
+    connection: (host) =>
+      void (take("connection", host, [1]) || refuse("limit", "requests for certificates and tokens of connections", "try again in a moment")),
+    connectionOf: (user) => {
       if (users.take(user, [1], now())) return;
-      throw new PlatformError("limit", "too many connections to Kubernetes clusters from your browsers at once", { hint: "try again in a moment" });
+      const { burst, perSecond } = ofUser;
+      throw new PlatformError("limit", `too many new connections of ${user}: one user may open ${burst} at once, and then ${perSecond} a second`, {
+        hint: "try again in a few seconds",
+      });
     },
     recording: (host, bytes) => void (take("recording", host, [bytes]) || refuse("unavailable", "recordings")),
   };
@@ -91,7 +98,7 @@ function bucketsOf(factor: number): Record<keyof typeof sizes, Buckets> {
     report: make("report"),
     renewal: make("renewal"),
     databaseCertificate: make("databaseCertificate"),
-    appToken: make("appToken"),
+    connection: make("connection"),
     recording: make("recording"),
   };
 }

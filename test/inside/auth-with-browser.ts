@@ -2,7 +2,7 @@ import { browserSessionHeader, clientAddressHeader } from "../../core/api/auth-c
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import { codeAt } from "../world/one-time-code.ts";
 import type { TestUser } from "./enrol-user.ts";
-import { addUser, joinHost, openTestAuth, type TestAuth } from "./open-auth.ts";
+import { addUser, joinHost, openTestAuth, type TestAuth, type TestAuthOptions } from "./open-auth.ts";
 
 export interface OpenedSession {
   readonly id: string;
@@ -32,8 +32,8 @@ export const by = ({ id, secret }: Pick<OpenedSession, "id" | "secret">, address
   headers: { [browserSessionHeader]: `${id}.${secret}`, [clientAddressHeader]: address },
 });
 
-export async function authWithBrowser(): Promise<AuthWithBrowser> {
-  const t = await openTestAuth();
+export async function authWithBrowser(options: TestAuthOptions = {}): Promise<AuthWithBrowser> {
+  const t = await openTestAuth(options);
   const proxy = (await joinHost(t, "proxy1", { role: "proxy" })).client;
   const alice = await addUser(t, "alice", { roles: ["access"] });
   let used = 0;

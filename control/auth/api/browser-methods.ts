@@ -68,7 +68,6 @@ export function terminalMethods({ context }: Api): Handlers<"signBrowserSsh" | "
     signBrowserKube: async ({ kube, hostId, tlsPublicKey }, caller) => {
       const { identity, proxyId, address: clientAddress } = inBrowser(caller);
       if (proxyId === undefined) throw new Error("a browser's call came without its proxy");
-      context.quotas.browserKube(identity.name);
       const inCluster = { ...identity, route: { kind: "kube", name: kube } } as const;
       const ask = { identity: inCluster, hostId, tlsPublicKey, clientAddress, proxyId, actor: actorOf(caller) };
       return { tlsCertificate: await signRelayedServed(context, ask) };
@@ -105,7 +104,7 @@ export function appSessionMethods({ context, rateLimit }: Api): Handlers<AppMeth
     signBrowserApp: async ({ credential: sent, app, hostId, tlsPublicKey, clientAddress }, caller) => {
       const credential = requireCredential(sent);
       const proxy = hostOf(caller);
-      context.quotas.appToken(proxy);
+      context.quotas.connection(proxy);
       const ask = { credential, app, hostId, tlsPublicKey, clientAddress, proxyId: proxy.id, actor: actorOf(caller) };
       return { tlsCertificate: await signBrowserApp(context, ask) };
     },

@@ -51,12 +51,15 @@ function rotationLists(rotations: readonly Rotation[]): { rotationsJson: string[
 export function relayMethods(api: Api): Handlers<"signRelayedHost" | "signRelayedUser"> {
   const { context } = api;
   return {
-    signRelayedHost: async ({ host, sshPublicKey }, caller) => ({
-      sshCertificate: await signRelayedHost(context, { host, sshPublicKey, actor: actorOf(caller) }),
-    }),
-    signRelayedUser: async ({ host, sshPublicKey, proof, signature, clientAddress }, caller) => ({
-      sshCertificate: await signRelayedUser(context, { host, sshPublicKey, proof, signature, clientAddress, actor: actorOf(caller) }),
-    }),
+    signRelayedHost: async ({ host, sshPublicKey }, caller) => {
+      context.quotas.connection(hostOf(caller));
+      return { sshCertificate: await signRelayedHost(context, { host, sshPublicKey, actor: actorOf(caller) }) };
+    },
+    signRelayedUser: async ({ host, sshPublicKey, proof, signature, clientAddress }, caller) => {
+      context.quotas.connection(hostOf(caller));
+      const ask = { host, sshPublicKey, proof, signature, clientAddress };
+      return { sshCertificate: await signRelayedUser(context, { ...ask, actor: actorOf(caller) }) };
+    },
   };
 }
 
@@ -92,19 +95,19 @@ export function appMethods(api: Api): Handlers<"signRelayedApp" | "signRelayedKu
   return {
     signRelayedApp: async ({ userCertificate, hostId, tlsPublicKey, clientAddress }, caller) => {
       const proxy = hostOf(caller);
-      context.quotas.appToken(proxy);
+      context.quotas.connection(proxy);
       const ask = { userCertificate: Buffer.from(userCertificate), hostId, tlsPublicKey, clientAddress };
       return { tlsCertificate: await signRelayedApp(context, { ...ask, proxyId: proxy.id, actor: actorOf(caller) }) };
     },
     signRelayedKube: async ({ userCertificate, hostId, tlsPublicKey, clientAddress }, caller) => {
       const proxy = hostOf(caller);
-      context.quotas.appToken(proxy);
+      context.quotas.connection(proxy);
       const ask = { userCertificate: Buffer.from(userCertificate), hostId, tlsPublicKey, clientAddress };
       return { tlsCertificate: await signRelayedKube(context, { ...ask, proxyId: proxy.id, actor: actorOf(caller) }) };
     },
     signAppToken: async ({ app, uri, userCertificate, clientAddress, claims: named }, caller) => {
       const host = hostOf(caller);
-      context.quotas.appToken(host);
+      context.quotas.connection(host);
       const claims = oneOf("choice of claims", tokenFacts, named);
       const ask = { hostId: host.id, app, uri, userCertificate: Buffer.from(userCertificate), clientAddress, claims };
       const { token, expires } = await signAppToken(context, ask);

@@ -1,9 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { PlatformError } from "../../../core/errors/platform-error.ts";
 import { fromX509Certificate } from "../../../core/identity/x509-identity.ts";
 import { type AuthWithBrowser, authWithBrowser, browserAddress, by, from, type OpenedSession } from "../../../test/inside/auth-with-browser.ts";
-import { addUser, joinFacts } from "../../../test/inside/open-auth.ts";
+import { joinFacts } from "../../../test/inside/open-auth.ts";
 import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 
 describe("a certificate of a proxy for a Kubernetes cluster, in the name of a browser's user", () => {
@@ -63,22 +62,5 @@ describe("a certificate of a proxy for a Kubernetes cluster, in the name of a br
     await expect(asked()).resolves.toBeDefined();
     await world.proxy.endBrowserSession({}, by(session));
     await expect(asked()).rejects.toMatchObject({ code: "unauthenticated" });
-  });
-
-  test("a user has a burst of them and then few, in all sessions together; others are not concerned", async () => {
-    const sessions = [await world.open(), await world.open()];
-    const bob = await addUser(world.t, "bob", { roles: ["access"] });
-    const other = await world.open(bob);
-    const codeOf = async (one: OpenedSession): Promise<string> =>
-      await asked({}, by(one)).then(
-        () => "",
-        ({ code }: PlatformError) => code,
-      );
-    const answers = await Promise.all(Array.from({ length: 110 }, async (_, index) => await codeOf(sessions[index % 2] ?? other)));
-    expect(answers.filter((code) => code === "limit")).toHaveLength(10);
-    expect(answers.filter((code) => code === "")).toHaveLength(100);
-    expect(await codeOf(other)).toBe("");
-    world.t.forward(1_000);
-    expect(await Promise.all(sessions.map(codeOf))).toEqual(["", ""]);
   });
 });

@@ -31,10 +31,11 @@ const validityMs = 300_000;
 
 /**
  * A certificate line with which a proxy opens a terminal for the user of a browser, marked with the proxy's id. It lists no login but the wanted one. The host
- * decides again. Throws `denied`, `not_found`, `invalid`.
+ * decides again. Throws `denied`, `not_found`, `invalid`; `limit` where the user has had too many certificates of this kind.
  */
 export async function signBrowserSsh(context: AuthContext, ask: BrowserSshAsk): Promise<string> {
   const { identity, address, target } = ask;
+  context.quotas.connectionOf(identity.name);
   const { login } = target.kind === "ssh" ? await requireHostAccess(context, ask, target) : await requireJoin(context, ask, target);
   const now = context.now();
   const until = identity.validBefore;

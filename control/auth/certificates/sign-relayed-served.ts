@@ -27,10 +27,11 @@ const validityMs = 300_000;
 
 /**
  * A certificate with which a proxy speaks for a user at the one resource of the user's route, marked with the proxy's id. The agent decides again. Throws
- * `denied`, `not_found`; `unavailable` while it is not known what the host offers.
+ * `denied`, `not_found`; `unavailable` while it is not known what the host offers; `limit` where the user has had too many certificates of this kind.
  */
 export async function signRelayedServed(context: AuthContext, ask: RelayedServedAsk): Promise<string> {
   const { identity, hostId } = ask;
+  context.quotas.connectionOf(identity.name);
   const { route } = identity;
   if (!isServedKind(route.kind)) throw new Error(`agents do not serve ${route.kind}`);
   const offered = context.offered.of(hostId, route.kind, route.name);

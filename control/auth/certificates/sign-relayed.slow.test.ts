@@ -136,6 +136,19 @@ describe("certificates for a proxy that records", () => {
     );
   });
 
+  test("a user has a burst of them and then few; others are not concerned", async () => {
+    await using own = await openTestAuth({ sessionRecording: "proxy", connectionsOfUser: { perSecond: 1, burst: 3 } });
+    const facts = await world(own);
+    const [busy, calm] = [await logIn(own, "alice"), await logIn(own, "bob")];
+    const connect = async (person: Person) =>
+      await own.auth.localClient("proxy").signRelayedUser({ host: facts.host, sshPublicKey: generateSshKey().publicLine, ...prove(person, "root") });
+    for (let count = 0; count < 3; count += 1) await connect(busy);
+    await expect(connect(busy)).rejects.toMatchObject({ code: "limit", hint: "try again in a few seconds" });
+    await expect(connect(calm)).resolves.toBeDefined();
+    own.forward(1_000);
+    await expect(connect(busy)).resolves.toBeDefined();
+  });
+
   test("refused: who is locked out, who was removed, whose certificate has expired", async () => {
     await using own = await openTestAuth({ sessionRecording: "proxy" });
     const facts = await world(own);

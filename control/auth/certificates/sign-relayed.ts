@@ -52,7 +52,8 @@ export interface RelayedUserAsk extends RelayedAsk {
 
 /**
  * A certificate for the proxy's key in the name of a user who has just proven possession of a certified key at the proxy: for this one
- * login, and valid as long as the user's. The host checks it like the user's own. Throws `unauthenticated`, `denied`.
+ * login, and valid as long as the user's. The host checks it like the user's own. Throws `unauthenticated`, `denied`; `limit` where the user has had too many
+ * certificates of this kind.
  */
 export async function signRelayedUser(context: AuthContext, ask: RelayedUserAsk): Promise<string> {
   requireRelaying(context);
@@ -64,6 +65,7 @@ export async function signRelayedUser(context: AuthContext, ask: RelayedUserAsk)
   const identity = fromSshCertificate(certificate);
   if (identity.kind !== "user") throw new PlatformError("unauthenticated", "only users log in through a proxy that records");
   if ((await findUser(context, identity.name)) === undefined) throw new PlatformError("unauthenticated", `user ${identity.name} was removed`);
+  context.quotas.connectionOf(identity.name);
   const { metadata, spec } = await getAnyNode(context, ask.host);
   const node = { id: metadata.name, name: spec.hostname, labels: metadata.labels ?? {} };
   const roles = await rolesNamed(context.storage, identity.roles);
