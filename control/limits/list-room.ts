@@ -1,8 +1,19 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 
 const mib = 1024 * 1024;
-/** Most bytes that lists hold in this process, those of all users and those of one: enough for each list alone, not for two of the longest. */
-const [ofAll, ofUser] = [192 * mib, 48 * mib] as const;
+
+/** Limits of lists whose length and pace others decide: clusters, hosts, and browsers that read slowly. */
+export interface ListLimits {
+  /** Most bytes that the lists of all users hold in this process, and those of one user: whole MiB. */
+  readonly bytesOfAll: number;
+  readonly bytesOfUser: number;
+  /** Time limits of one answer of a cluster, and of all answers for a list, ms. */
+  readonly answerMs: number;
+  readonly listMs: number;
+}
+
+/** A user has enough for each list alone, not for two of the longest. */
+export const usualListLimits: ListLimits = { bytesOfAll: 192 * mib, bytesOfUser: 48 * mib, answerMs: 15_000, listMs: 20_000 };
 
 /** A list that is being read or sent. */
 export interface HeldList {
@@ -12,10 +23,16 @@ export interface HeldList {
   release(): void;
 }
 
-/** Memory of this process for lists whose length others decide: clusters, hosts, and browsers that read slowly. */
+/** Memory of this process for lists. */
 export class ListRoom {
+  readonly limits: ListLimits;
   readonly #users = new Map<string, number>();
   #held = 0;
+
+  /** `limits`: those that differ from the usual ones. */
+  constructor(limits: Partial<ListLimits> = {}) {
+    this.limits = { ...usualListLimits, ...limits };
+  }
 
   open(user: string): HeldList {
     let own = 0;
@@ -33,12 +50,13 @@ export class ListRoom {
   }
 
   #require(user: string, bytes: number): void {
-    if ((this.#users.get(user) ?? 0) + bytes > ofUser)
-      throw new PlatformError("limit", `your lists that are being loaded hold ${ofUser / mib} MiB at this proxy, the most for one user`, {
+    const { bytesOfAll, bytesOfUser } = this.limits;
+    if ((this.#users.get(user) ?? 0) + bytes > bytesOfUser)
+      throw new PlatformError("limit", `your lists that are being loaded hold ${bytesOfUser / mib} MiB at this proxy, the most for one user`, {
         hint: "wait until they are loaded",
       });
-    if (this.#held + bytes > ofAll)
-      throw new PlatformError("limit", `the lists that this proxy is loading hold ${ofAll / mib} MiB, the most for all users`, {
+    if (this.#held + bytes > bytesOfAll)
+      throw new PlatformError("limit", `the lists that this proxy is loading hold ${bytesOfAll / mib} MiB, the most for all users`, {
         hint: "try again in a moment",
       });
   }

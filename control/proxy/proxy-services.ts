@@ -9,6 +9,7 @@ import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { version } from "../../core/versions/version.ts";
 import type { ProxyConfig } from "../config.ts";
+import { type ListLimits, ListRoom } from "../limits/list-room.ts";
 import { AppSites, appsDomain } from "./app-front/app-sites.ts";
 import { CancelRequests } from "./db-front/cancel-requests.ts";
 import { CurrentIdentity, type HostCredentialsSource } from "./identity/current-identity.ts";
@@ -54,6 +55,8 @@ export interface ProxyDeps {
   readonly upstreamCa?: readonly string[] | undefined;
   /** For measurements; the default is meant for production. */
   readonly upgradeLimit?: UpgradeLimit | undefined;
+  /** For tests: those that differ from the usual ones. */
+  readonly listLimits?: Partial<ListLimits> | undefined;
   readonly now?: () => Date;
   readonly clock?: () => number;
 }
@@ -108,6 +111,7 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
     hosts: new HostDirectory({ auth, log, cluster, clock }),
     running: new RunningStreams({ log, now }),
     limited: new LimitedStreams({ auth, log, signal }),
+    lists: new ListRoom(deps.listLimits),
     appSites: new AppSites({ offers: registry, ownNames: ownNames(config), domain: appsDomain(config) }),
     forwarded: new ForwardedPeers(config.trustForwardedFor),
     cancels: new CancelRequests({ tunnels: () => registry.all(), log, now, clock }),

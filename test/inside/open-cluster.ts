@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { type Auth, openAuth } from "../../control/auth/open-auth.ts";
 import type { AuthConfig, ProxyConfig } from "../../control/config.ts";
+import type { ListLimits } from "../../control/limits/list-room.ts";
 import { RenewingCredentials } from "../../control/proxy/identity/renewing-credentials.ts";
 import { openProxy, type ProxyService } from "../../control/proxy/open-proxy.ts";
 import type { UpgradeLimit } from "../../control/proxy/versions/open-version-server.ts";
@@ -40,6 +41,7 @@ export interface TestClusterOptions {
   readonly clock?: () => number;
   readonly upstreamCa?: readonly string[];
   readonly upgradeLimit?: UpgradeLimit;
+  readonly listLimits?: Partial<ListLimits>;
   /** Stands between the proxy and the auth service. */
   readonly authOfProxy?: (auth: AuthClient) => AuthClient;
 }
@@ -110,6 +112,7 @@ async function startProxy({ auth, folder, log, options, signal }: Starting): Pro
   const own = options.mode === "separate" ? { sshListen: localhost, tunnelListen: localhost } : {};
   const config: ProxyConfig = { dataDir: folder, nodename: "box", webListen: localhost, keypairs: [], caPins: [], ...own, ...options.proxy };
   const { publicAddr } = config;
+  const { upstreamCa, upgradeLimit, listLimits, clock } = options;
   const issue = () => auth.issueProxy(["localhost", "127.0.0.1", ...(publicAddr === undefined ? [] : [publicAddr.host])]);
   const now = options.now ?? (() => new Date());
   const credentials = new RenewingCredentials({ first: await issue(), renew: issue, log, now });
@@ -125,7 +128,7 @@ async function startProxy({ auth, folder, log, options, signal }: Starting): Pro
   } as const;
   return await openProxy(
     config,
-    { ...deps, upstreamCa: options.upstreamCa, upgradeLimit: options.upgradeLimit, ...(options.clock && { clock: options.clock }) },
+    { ...deps, upstreamCa, upgradeLimit, listLimits, ...(clock && { clock }) },
     signal,
   );
 }

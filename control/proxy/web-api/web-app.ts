@@ -7,7 +7,7 @@ import type { Log } from "../../../core/log/log.ts";
 import { type ArrivedSocket, peerAddress } from "../../../core/transport/arrivals/listen.ts";
 import { formatHostPort } from "../../../core/transport/host-port.ts";
 import { upgradePath } from "../../../core/transport/upgrade/websocket-stream.ts";
-import { ListRoom } from "../../limits/list-room.ts";
+import type { ListRoom } from "../../limits/list-room.ts";
 import type { AppSites } from "../app-front/app-sites.ts";
 import type { KeptConnections } from "../kept-connections.ts";
 import type { Access } from "../routing/read-access.ts";
@@ -71,6 +71,8 @@ export interface WebServices {
   /** For terminals of browsers. */
   readonly routing: RoutingServices;
   readonly relaying: RelayedStreams;
+  /** For lists of files and of objects in clusters. */
+  readonly lists: ListRoom;
   /** Takes what comes in a connection upgrade. */
   readonly receiveUpgraded: (socket: ArrivedSocket) => void;
   readonly forwarded: Pick<ForwardedPeers, "name">;
@@ -121,8 +123,8 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
     openSockets.checkSoon();
   };
   apiRoutes(api, { ...services, sessionsEnded });
-  const { routing, relaying, signal } = services;
-  const bounds = { openSockets, lists: new ListRoom() };
+  const { routing, relaying, lists, signal } = services;
+  const bounds = { openSockets, lists };
   fileRoutes(api, { ...routing, ...bounds, relaying, signal });
   kubeRoutes(api, { ...routing, ...bounds, signal });
   server.upgrade(socketRoutes(api, services, openSockets));

@@ -7,7 +7,7 @@ export interface BoundServices {
   /** A call counts as a WebSocket while it runs: a browser's session has few at a time, and they end with it. */
   readonly openSockets: Pick<OpenSockets, "add">;
   /** What lists hold in this proxy. */
-  readonly lists: Pick<ListRoom, "open">;
+  readonly lists: Pick<ListRoom, "limits" | "open">;
 }
 
 /** A call of a user, as `apiRoute` has it. */

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
+import { usualListLimits as limits } from "../../../limits/list-room.ts";
 import { connectionAgent } from "../../app-front/agent-requests.ts";
 import { getJson } from "./get-json.ts";
 
@@ -31,7 +32,7 @@ async function answering(answer: string) {
     agent.destroy();
     server.close();
   });
-  return { over: { agent, hold: () => {} }, answered: answered.promise };
+  return { over: { agent, hold: () => {}, limits }, answered: answered.promise };
 }
 
 const question = { cluster: "prod", path: "/api/v1/pods" };
@@ -74,7 +75,7 @@ test("a connection that is not there in time is given up", async () => {
     return new Promise(() => {});
   };
   const agent = connectionAgent({ maxConnections: 1, maxIdle: 1, idleMs: 60_000, connect: connectLate });
-  const got = getJson({ agent, hold: () => {} }, question);
+  const got = getJson({ agent, hold: () => {}, limits }, question);
   got.catch(() => {});
   await connecting;
   vi.advanceTimersByTime(15_000);

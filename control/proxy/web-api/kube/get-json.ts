@@ -1,6 +1,7 @@
 import type { Agent, IncomingMessage } from "node:http";
 import { HeldBytes } from "../../../../core/bytes/held-bytes.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import type { ListLimits } from "../../../limits/list-room.ts";
 import { agentRequest, changedProtocol, refuseUpgrade } from "../../app-front/agent-requests.ts";
 import { clusterError } from "./cluster-error.ts";
 
@@ -16,10 +17,11 @@ export interface JsonOver {
   readonly agent: Agent;
   /** Called with the length of each piece of an answer before it is kept. May throw PlatformError. */
   readonly hold: (bytes: number) => void;
+  readonly limits: Pick<ListLimits, "answerMs" | "listMs">;
 }
 
-/** Longest answer, and longest refusal, bytes, and the time for all of it, ms. */
-const [maxAnswer, maxRefusal, answerMs] = [8 * 1024 * 1024, 65_536, 15_000] as const;
+/** Longest answer, and longest refusal, bytes. */
+const [maxAnswer, maxRefusal] = [8 * 1024 * 1024, 65_536] as const;
 /** Most values in an answer, roughly: as objects they take up far more memory and time than as text. */
 const maxValues = 1_000_000;
 const headers = ["Host", "kubernetes", "Accept", "application/json", "User-Agent", "platform-web-ui"];
@@ -31,7 +33,7 @@ export interface JsonAnswer {
 }
 
 /** The JSON of an API server's answer. Throws its refusal, `limit`, `timeout`, `unavailable`, and what `hold` throws. */
-export async function getJson({ agent, hold }: JsonOver, { cluster, path }: JsonAsk): Promise<JsonAnswer> {
+export async function getJson({ agent, hold, limits: { answerMs } }: JsonOver, { cluster, path }: JsonAsk): Promise<JsonAnswer> {
   const request = agentRequest({ method: "GET", path, headers, over: agent });
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const late = new PlatformError("timeout", `Kubernetes cluster ${cluster} did not answer within ${answerMs / 1000} s`, { hint: "try again" });

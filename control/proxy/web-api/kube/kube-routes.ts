@@ -57,7 +57,7 @@ async function inCluster<T>(call: KubeCall, services: KubeServices, ask: (over: 
     const visit = { cluster: query.cluster, identity: browser.identity, auth, peer, signal: AbortSignal.any([signal, ended.signal]) };
     const agent = connectionAgent({ maxConnections: 1, maxIdle: 1, idleMs, connect: async () => await reachCluster(visit, services) });
     try {
-      return await ask({ agent, hold });
+      return await ask({ agent, hold, limits: services.lists.limits });
     } finally {
       agent.destroy();
       ended.abort();

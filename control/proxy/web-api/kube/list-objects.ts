@@ -5,30 +5,31 @@ import type { AskedPart, ListPart } from "./read-pods.ts";
 export interface ListAsk<T> {
   /** Name of the cluster, for messages. */
   readonly cluster: string;
-  /** Of the list, without a query. */
+  /** Path of the list at the API server, without a query. */
   readonly path: string;
-  /** Reads an answer of the API server. */
+  /** Parses one answer of the API server. May throw PlatformError. */
   readonly read: (answer: unknown, asked: AskedPart) => ListPart<T>;
 }
 
 export interface Listed<T> {
   readonly items: readonly T[];
-  /** The cluster has more of them. */
+  /** Whether the cluster has more of them. */
   readonly hasMore: boolean;
 }
 
-/** Objects of one answer, answers, objects in all, and the time for all of them, ms. */
-const [partSize, maxParts, maxObjects, listMs] = [100, 40, 2_000, 20_000] as const;
-/** Bytes of all answers, after which no further one is asked for. */
+/** Maximum objects in one answer, answers for one list, and objects in the list. */
+const [partSize, maxParts, maxObjects] = [100, 40, 2_000] as const;
+/** Total size of the answers after which no further one is requested, bytes. */
 const maxBytes = 16 * 1024 * 1024;
 
 /**
- * Lists objects in parts over one connection, within the limits: answers can be long, because the cluster and anyone who may create objects there control their
- * length. A part may have fewer objects than requested where roles filter the list. Throws what `getJson` and `read` throw.
+ * Objects of a Kubernetes cluster, requested part by part over one connection until there are no more or a limit is reached. Limits are needed because the
+ * cluster, and anyone who may create objects in it, decides how long the answers are. A part has fewer objects than requested where roles hide some of them.
+ * Throws as `getJson` and `read` do.
  */
 export async function listObjects<T>(over: JsonOver, { cluster, path, read }: ListAsk<T>): Promise<Listed<T>> {
   const items: T[] = [];
-  const until = performance.now() + listMs;
+  const until = performance.now() + over.limits.listMs;
   let [next, bytes] = ["", 0];
   for (let part = 0; part < maxParts && items.length < maxObjects && bytes < maxBytes && performance.now() < until; part += 1) {
     const query = new URLSearchParams({ limit: String(partSize), ...(next !== "" && { continue: next }) });
@@ -42,7 +43,7 @@ export async function listObjects<T>(over: JsonOver, { cluster, path, read }: Li
   return { items: items.slice(0, maxObjects), hasMore: true };
 }
 
-/** A list that took longer than the API server remembers it has to begin again, which is the user's to do. */
+/** The result of `ask`. Throws `unavailable` when the API server no longer remembers the list that it was asked to continue: the user has to start it again. */
 async function continued<T>(part: number, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
