@@ -126,11 +126,7 @@ async function startProxy({ auth, folder, log, options, signal }: Starting): Pro
     sockets: new ListenSockets(),
     now,
   } as const;
-  return await openProxy(
-    config,
-    { ...deps, upstreamCa, upgradeLimit, listLimits, ...(clock && { clock }) },
-    signal,
-  );
+  return await openProxy(config, { ...deps, upstreamCa, upgradeLimit, listLimits, ...(clock && { clock }) }, signal);
 }
 
 export function openSocket(port: number): Promise<Duplex> {
