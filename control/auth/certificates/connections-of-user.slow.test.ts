@@ -69,6 +69,7 @@ test("a user has one quota for hosts, clusters and applications, in all browsers
 test("people do not reach it: 30 terminals, and a page of an application with 200 WebSockets and as many requests at once as have connections", async () => {
   await using usual = await openWorld();
   const { connect } = await browserOf(usual);
-  const opened = [...Array.from({ length: 30 }, () => connect("host")), ...Array.from({ length: 232 }, () => connect("app"))];
-  expect((await Promise.all(opened)).filter((error) => error !== undefined)).toEqual([]);
+  // One after the other, so that no call is late on a busy machine: for the quota they are all at once, as its clock stands still.
+  for (let terminal = 0; terminal < 30; terminal += 1) expect(await connect("host")).toBeUndefined();
+  for (let connection = 0; connection < 232; connection += 1) expect(await connect("app")).toBeUndefined();
 });
