@@ -12,12 +12,11 @@ import { startShellPod } from "../world/kubernetes/shell-pod.ts";
 import { listRecordings } from "../world/list-recordings.ts";
 import { listSessions } from "../world/owned-session.ts";
 import { putRole } from "../world/put-role.ts";
-import { type TerminalScreen, terminalScreen } from "../world/terminal-page.ts";
+import { openAsked, type TerminalScreen, terminalQuestion, terminalScreen } from "../world/terminal-page.ts";
 import { faultsEverywhere, faultsOf, openUiPage, type UiPage } from "../world/ui-page.ts";
 import { until } from "../world/until.ts";
 
-/** Heading of the page that asks before a command of its address runs, and the time for which it must have been in front, ms, with some more. */
-const [question, seenMs] = ["Run this command?", 600];
+const { title: question, seenMs } = terminalQuestion;
 
 if (hasProgram("chromium")) {
   await describeKube("shells of pods in the Web UI", (world) => {
@@ -67,6 +66,7 @@ if (hasProgram("chromium")) {
     /** A shell in this page, without a prompt of its own. */
     async function openShell(pod: string): Promise<void> {
       await page.goto(terminalOf(pod));
+      await openAsked(page);
       await page.getByRole("heading", { level: 1, name: `${namespace}/${pod}` }).waitFor();
       await screen.line("PS1='' PS2=''; stty -echo; clear; echo re''ady");
       await expect.poll(screen.shown, { timeout: 15_000 }).toMatch(/^ready/);
@@ -80,7 +80,7 @@ if (hasProgram("chromium")) {
       expect(await faultsEverywhere(page)).toEqual([]);
       await page.getByRole("button", { name: "shell" }).click();
       expect(await faultsOf(page)).toEqual([]);
-      // The user has typed this command: the page asks only when it is loaded again.
+      // The user has asked for it here: the page asks only when it is loaded again.
       await page.getByLabel("Program").fill("cat");
       const [opened] = await Promise.all([ui.context.waitForEvent("page"), page.getByRole("button", { name: "Open in the browser" }).click()]);
       opened.on("dialog", (dialog) => void dialog.accept());
@@ -150,8 +150,8 @@ if (hasProgram("chromium")) {
       expect(await page.evaluate("document.activeElement.textContent")).toBe(question);
       await page.keyboard.press("Enter");
       // The page comes to the front just when the user clicks.
-      await page.evaluate(`dispatchEvent(new Event("focus")); document.querySelector("button.danger").click()`);
-      await page.getByRole("status").filter({ hasText: "press Run again" }).waitFor();
+      await page.evaluate(`dispatchEvent(new Event("focus")); document.querySelector("button.primary").click()`);
+      await page.getByRole("status").filter({ hasText: "press Open again" }).waitFor();
       expect(await faultsEverywhere(page)).toEqual([]);
       expect(sockets).toEqual([]);
       expect(await starts()).toEqual([]);
@@ -169,11 +169,10 @@ if (hasProgram("chromium")) {
 
     test("a program that is not there, and a pod that goes, end it with words", async () => {
       await page.goto(terminalOf("shell", "&command=/no/such+program"));
-      await ui.heading(question).waitFor();
-      await page.waitForTimeout(seenMs);
-      await page.getByRole("button", { name: "Run" }).click();
+      await openAsked(page);
       await ended(/does not have this program/);
       await page.goto(terminalOf("shell", "&container=other"));
+      await openAsked(page);
       await ended(/other/);
       await openShell("dying");
       await world.api.must("DELETE", `/api/v1/namespaces/${namespace}/pods/dying`);
@@ -195,6 +194,7 @@ if (hasProgram("chromium")) {
       const [opened] = await Promise.all([ui.context.waitForEvent("page"), form.getByRole("button", { name: "Open in the browser" }).click()]);
       await opened.getByRole("heading", { level: 1, name: `${namespace}/shell` }).waitFor();
       await opened.goto(terminalOf("dying"));
+      await openAsked(opened);
       await opened
         .getByRole("alert")
         .filter({ hasText: /access denied/i })

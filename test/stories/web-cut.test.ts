@@ -11,7 +11,7 @@ import { hasProgram } from "../world/has-program.ts";
 import { output } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
 import { type SilentRelay, startSilentRelay } from "../world/silent-relay.ts";
-import { type TerminalScreen, terminalScreen } from "../world/terminal-page.ts";
+import { openAsked, type TerminalScreen, terminalScreen } from "../world/terminal-page.ts";
 import { openUiPage, type UiPage } from "../world/ui-page.ts";
 
 const patient = { timeout: 60_000 };
@@ -72,6 +72,7 @@ describe.skipIf(!hasProgram("chromium"))("a terminal's page that is cut off", ()
   async function openShell(): Promise<void> {
     if (await ui.heading("root@web-1").isVisible()) return;
     await page.goto(`https://127.0.0.1:${relay.port}/web/terminal?node=${node}&login=root`);
+    await openAsked(page);
     await heading();
   }
   async function answers(mark: string): Promise<void> {

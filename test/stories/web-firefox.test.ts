@@ -13,7 +13,7 @@ import { hasProgram } from "../world/has-program.ts";
 import { putRole } from "../world/put-role.ts";
 import { long } from "../world/rounds.ts";
 import { appAddresses, echoedOver, openShownApp, type ShownRequest, shownUser } from "../world/shown-app.ts";
-import { followSize } from "../world/terminal-page.ts";
+import { followSize, openAsked } from "../world/terminal-page.ts";
 import { until } from "../world/until.ts";
 
 const proxyHost = "access.test";
@@ -147,6 +147,7 @@ ${app("wiki")}${app("shop")}${app("desk", ", public_addr: desk.other.test")}${ap
             "globalThis.violations = []; document.addEventListener('securitypolicyviolation', (event) => violations.push(event.violatedDirective))",
           );
           await page.goto(at(proxyHost, `/web/terminal?node=${node}&login=${login}`));
+          await openAsked(page);
           await plainShell();
         });
 
@@ -207,8 +208,9 @@ ${app("wiki")}${app("shop")}${app("desk", ", public_addr: desk.other.test")}${ap
           await rm(folder, { recursive: true });
         });
 
-        test("ends when its page is loaded again, which opens a new one with the focus in it", async () => {
+        test("ends when its page is loaded again, which opens a new one, after a question, with the focus in it", async () => {
           await page.reload();
+          await openAsked(page);
           await audited(cluster, "session.end", (event) => event.user === user.name);
           await plainShell();
           expect(await page.evaluate("violations")).toEqual([]);

@@ -12,6 +12,7 @@ import { type Chromium, openChromium } from "../world/chromium/chromium.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { codeAt } from "../world/one-time-code.ts";
 import { smallPng } from "../world/small-png.ts";
+import { openAsked } from "../world/terminal-page.ts";
 
 /** Where the pictures go; left out: none are made. */
 const pictures = process.env.UI_PICTURES;
@@ -152,6 +153,7 @@ describe.skipIf(pictures === undefined || !hasProgram("chromium"))("pictures of 
     { name: "pods", path: "/web/kubernetes/prod-eu", looks: everywhere },
     { name: "pod", path: "/web/kubernetes/prod-eu", looks: everywhere, act: button("checkout-7c9f6d5b8-x2l4q") },
     { name: "unlisted-pods", path: "/web/kubernetes/prod-eu?namespace=secret", looks: everywhere },
+    { name: "terminal-question", path: `/web/terminal?node=${host.agent.id}&login=${login}`, looks: everywhere },
     { name: "terminal", path: `/web/terminal?node=${host.agent.id}&login=${login}`, looks: [...desk, ["dark", 320]], act: shell },
     { name: "files", path: `/web/terminal?node=${host.agent.id}&login=${login}`, looks: everywhere, act: files },
     { name: "sessions", path: "/web/sessions", looks: everywhere },
@@ -185,6 +187,7 @@ describe.skipIf(pictures === undefined || !hasProgram("chromium"))("pictures of 
   }
 
   async function shell(of: Page): Promise<void> {
+    await openAsked(of);
     await of.getByRole("heading", { level: 1, name: `${login}@shell-1.ber` }).waitFor();
     const rows = of.locator(".xterm-rows");
     await expect.poll(async () => (await rows.textContent()) ?? "", { timeout: 30_000 }).toMatch(/[#$]/);
@@ -194,6 +197,7 @@ describe.skipIf(pictures === undefined || !hasProgram("chromium"))("pictures of 
   }
 
   async function files(of: Page): Promise<void> {
+    await openAsked(of);
     await of.getByRole("heading", { level: 1, name: `${login}@shell-1.ber` }).waitFor();
     await button("Files…")(of);
     const dialog = of.getByRole("dialog");

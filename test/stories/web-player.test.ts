@@ -234,7 +234,7 @@ describe.skipIf(!hasProgram("chromium"))("the player in Chromium", () => {
     await picture("sessions");
     await rows.last().click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByRole("link", { name: "Watch in the browser" }).waitFor();
+    await dialog.getByRole("button", { name: "Watch in the browser" }).waitFor();
     const sid = String(await dialog.locator("code").first().textContent());
     await picture("session-dialog");
     // The host of this story records nothing: this is the recording that one would send.

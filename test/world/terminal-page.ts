@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { BrowserContext, Page } from "playwright-core";
+import { until } from "./until.ts";
 
 /** The terminal of the Web UI, as a person uses it. */
 export interface TerminalScreen {
@@ -47,6 +48,21 @@ export function terminalScreen(page: Page, context: BrowserContext): TerminalScr
       return metrics.find(({ name }) => name === "JSHeapUsedSize")?.value ?? Number.NaN;
     },
   };
+}
+
+/** The page that asks before a terminal opens: its heading, and the time for which it must have been in front before an answer counts, ms, with some more. */
+export const terminalQuestion = { title: "Open this terminal?", seenMs: 600 };
+
+const openButton = `[...document.querySelectorAll("main .buttons button")].find((one) => one.textContent === "Open")`;
+
+/** Answers that page, in any browser: presses its button, again if that was too early. */
+export async function openAsked(page: { evaluate(script: string): Promise<unknown> }): Promise<void> {
+  await until("the page asks whether to open its terminal", async () => (await page.evaluate(`${openButton} !== undefined`)) === true);
+  await until("the answer counts", async () => {
+    await delay(terminalQuestion.seenMs);
+    // The page is drawn after the click, as soon as its script rests.
+    return (await page.evaluate(`(async () => { ${openButton}?.click(); await null; return ${openButton} === undefined; })()`)) === true;
+  });
 }
 
 /** Lines for a shell: from `begin` on it prints the terminal's rows and columns, at once and after each change, until Ctrl-C and `end`. */

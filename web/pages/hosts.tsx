@@ -14,7 +14,8 @@ import { Empty } from "../parts/page.tsx";
 import { StateText } from "../parts/state-text.tsx";
 import type { Column } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
-import { hrefOf, place, setQuery } from "../router/location.ts";
+import { place, setQuery } from "../router/location.ts";
+import { TerminalForm } from "../terminal/terminal-form.tsx";
 import { shellWord } from "../text/size.ts";
 import { QueryFilter } from "./query-filter.tsx";
 
@@ -104,16 +105,9 @@ function HostDialog({ host, close }: { readonly host: ListedHost; readonly close
 
 const loginKey = "terminal-login";
 
-/** Opens a terminal in a page of its own. */
 function ShellForm({ host }: { readonly host: ListedHost }) {
   return (
-    <form
-      class="host-login"
-      action={hrefOf("/terminal")}
-      target="_blank"
-      rel="noopener"
-      onSubmit={({ currentTarget }) => localStorage.setItem(loginKey, formText(currentTarget, "login"))}
-    >
+    <TerminalForm submitted={(form) => localStorage.setItem(loginKey, formText(form, "login"))}>
       <input type="hidden" name="node" value={host.id} />
       <label>
         Login
@@ -130,7 +124,7 @@ function ShellForm({ host }: { readonly host: ListedHost }) {
       <button type="submit" class="primary">
         Open in the browser
       </button>
-    </form>
+    </TerminalForm>
   );
 }
 

@@ -1,8 +1,5 @@
 import type { ListedPod } from "../../core/api/web/pods.ts";
-import { formText } from "../parts/form-text.ts";
-import { hrefOf } from "../router/location.ts";
-import { noteAsked } from "../terminal/asked-here.ts";
-import { askedTerminal, hasCommand } from "../terminal/asked-terminal.ts";
+import { TerminalForm } from "../terminal/terminal-form.tsx";
 import { commandWords } from "../text/command-words.ts";
 
 export interface PodShellFacts {
@@ -14,22 +11,10 @@ export interface PodShellFacts {
   readonly namespace?: string;
 }
 
-/** Names of the form's fields, as of the terminal's address. */
-const fields = ["cluster", "namespace", "pod", "container", "command"];
-
-/** Opens a terminal in a container, in a page of its own. */
+/** Opens a terminal in a container. */
 export function PodShellForm({ cluster, pod, namespace = "" }: PodShellFacts) {
   return (
-    <form
-      class="host-login"
-      action={hrefOf("/terminal")}
-      target="_blank"
-      rel="noopener"
-      onSubmit={({ currentTarget: form }) => {
-        const wish = askedTerminal(new URLSearchParams(fields.map((field) => [field, formText(form, field)])));
-        if (wish !== undefined && hasCommand(wish)) noteAsked(wish, localStorage, Date.now());
-      }}
-    >
+    <TerminalForm>
       <input type="hidden" name="cluster" value={cluster} />
       {pod === undefined ? <NamedPod namespace={namespace} /> : <ListedContainers pod={pod} />}
       <label>
@@ -49,7 +34,7 @@ export function PodShellForm({ cluster, pod, namespace = "" }: PodShellFacts) {
       <button type="submit" class="primary">
         Open in the browser
       </button>
-    </form>
+    </TerminalForm>
   );
 }
 

@@ -12,6 +12,8 @@ import { FreshRows, SteadyArea, useSteady } from "../parts/steady-list.tsx";
 import type { Column } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
 import { hrefOf } from "../router/location.ts";
+import { TerminalForm } from "../terminal/terminal-form.tsx";
+import { sessionPlace } from "../text/session-place.ts";
 
 const refreshMs = 3_000;
 
@@ -36,7 +38,7 @@ export function Sessions() {
         columns={columnsOf(show, steady.gone)}
         keyOf={keyOf}
         filters={<FreshRows of={steady} noun="session" />}
-        textOf={(session) => `${session.sid} ${session.user} ${placeOf(session)}`}
+        textOf={(session) => `${session.sid} ${session.user} ${sessionPlace(session)}`}
         order={{ id: "started", down: true }}
         empty={
           <Empty title="No session is running">
@@ -51,22 +53,17 @@ export function Sessions() {
   );
 }
 
-/** `root@web-1`, or in a pod `prod/shop/web-0`. */
-function placeOf({ login, server_name: host, pod }: ListedSession): string {
-  return pod === undefined ? `${login}@${host}` : `${pod.cluster}/${pod.namespace}/${pod.name}`;
-}
-
 function columnsOf(show: (session: ListedSession) => void, gone: ReadonlySet<string>): readonly Column<ListedSession>[] {
   return [
     {
       id: "where",
       title: "Where",
-      by: (session) => (session.pod === undefined ? session.server_name : placeOf(session)),
+      by: (session) => (session.pod === undefined ? session.server_name : sessionPlace(session)),
       share: 3,
       cell: (session) => (
         <>
           <button type="button" class="link" onClick={() => show(session)}>
-            {placeOf(session)}
+            {sessionPlace(session)}
           </button>
           {gone.has(session.sid) && <span class="quiet"> has ended</span>}
         </>
@@ -94,7 +91,7 @@ function SessionDialog({ session, isOver, close }: SessionDialogFacts) {
   const { sid, user, started, participants } = session;
   const mayPlay = can("session", "read") || person.value?.user === user;
   return (
-    <Dialog title={placeOf(session)} close={close}>
+    <Dialog title={sessionPlace(session)} close={close}>
       <Facts
         of={[
           ["User", user],
@@ -123,13 +120,15 @@ function Join({ session: { sid, modes } }: Pick<SessionDialogFacts, "session">) 
   if (modes.length === 0) return <p>None of your roles lets you join this session.</p>;
   return (
     <>
-      <p class="buttons">
+      <div class="buttons">
         {modes.map((mode) => (
-          <a key={mode} class="button" href={hrefOf(`/terminal?${new URLSearchParams({ session: sid, mode })}`)} target="_blank" rel="noopener">
-            {mode === "observer" ? "Watch in the browser" : "Take part in the browser"}
-          </a>
+          <TerminalForm key={mode}>
+            <input type="hidden" name="session" value={sid} />
+            <input type="hidden" name="mode" value={mode} />
+            <button type="submit">{mode === "observer" ? "Watch in the browser" : "Take part in the browser"}</button>
+          </TerminalForm>
         ))}
-      </p>
+      </div>
       {modes.map((mode) => (
         <CommandLine key={mode} line={`tsh join --mode=${mode} ${sid}`} />
       ))}

@@ -5,20 +5,20 @@ import { notifyError, sentenceOf } from "../parts/notice.tsx";
 import { Empty, Page } from "../parts/page.tsx";
 import { place } from "../router/location.ts";
 import { takeAsked } from "../terminal/asked-here.ts";
-import { askedTerminal, endText, hasCommand, type Wish } from "../terminal/asked-terminal.ts";
+import { askedTerminal, endText, type Wish } from "../terminal/asked-terminal.ts";
 import { FilesDialog } from "../terminal/files-dialog.tsx";
 import { type RunningTerminal, runTerminal, type TerminalPage } from "../terminal/run-terminal.ts";
-import { CommandQuestion } from "./command-question.tsx";
+import { TerminalQuestion } from "./terminal-question.tsx";
 
 /**
- * `/web/terminal?node=&login=`, `?session=&mode=`, or `?cluster=&namespace=&pod=&container=&command=`: a terminal in the browser. A
- * command begins when the user has asked for it: in a page of ours, or here.
+ * `/web/terminal?node=&login=`, `?session=&mode=`, or `?cluster=&namespace=&pod=&container=&command=`: a terminal in the browser. It
+ * opens when the user has asked for it: in a page of ours, or here.
  */
 export function TerminalDocument() {
   const wish = askedTerminal(place.value.query);
-  const [begun, begin] = useState(() => (wish !== undefined && (!hasCommand(wish) || takeAsked(wish, localStorage, Date.now())) ? wish : undefined));
+  const [begun, begin] = useState(() => (wish !== undefined && takeAsked(wish, localStorage, Date.now()) ? wish : undefined));
   if (begun !== undefined) return <TerminalView wish={begun} />;
-  if (wish !== undefined && hasCommand(wish)) return <CommandQuestion wish={wish} run={() => begin(wish)} />;
+  if (wish !== undefined) return <TerminalQuestion wish={wish} open={() => begin(wish)} />;
   return (
     <Page title="Terminal">
       <Empty title="No host and login are chosen">

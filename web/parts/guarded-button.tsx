@@ -9,14 +9,14 @@ export interface GuardedButtonFacts {
   readonly early: () => void;
 }
 
-/** The button that does what the address of a page alone has asked for: it looks as always, and takes a press once the page has been in front for half a second. */
+/** The button that does what the address of a page alone has asked for: it looks as always, and takes a press once it has been in front for half a second. */
 export function GuardedButton({ verb, act, early }: GuardedButtonFacts) {
   const guard = useMemo(() => new PressGuard(), []);
   useEffect(() => followSight(guard, window, () => performance.now()), [guard]);
   return (
     <button
       type="button"
-      class="danger"
+      class="primary"
       onPointerDown={({ timeStamp }) => guard.pressed(timeStamp)}
       onKeyDown={({ timeStamp, repeat }) => guard.pressed(timeStamp, repeat)}
       onClick={({ timeStamp }) => (guard.takes(timeStamp) ? act() : early())}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { askedTerminal, endText, hasCommand, linkAddress, titleText } from "./asked-terminal.ts";
+import { askedTerminal, endText, hostQuery, linkAddress, titleText } from "./asked-terminal.ts";
 
 test.for([
   ["node=n1&login=root", { type: "open", node: "n1", login: "root" }],
@@ -19,16 +19,21 @@ test.for([
 });
 
 test.for([
-  ["node=n1&login=root&command=id", false],
-  ["session=s1&mode=peer&command=id", false],
-  ["cluster=prod&namespace=shop&pod=web-1&container=app", false],
-  ["cluster=prod&namespace=shop&pod=web-1&command=+%09", false],
-  ["cluster=prod&namespace=shop&pod=web-1&command=id", true],
-  ["cluster=prod&namespace=shop&pod=web-1&command=''", true],
-  ["cluster=prod&namespace=shop&pod=web-1&command='open", true],
-] as const)("that %s runs something by itself is %s", ([query, isSo]) => {
-  const wish = askedTerminal(new URLSearchParams(query));
-  expect(wish !== undefined && hasCommand(wish)).toBe(isSo);
+  ["", []],
+  ["+%09", []],
+  ["id", ["id"]],
+  ["''", [""]],
+  ["'open", ["'open"]],
+] as const)("the command of a pod's address, %j, is %j", ([text, command]) => {
+  const query = new URLSearchParams(`cluster=prod&namespace=shop&pod=web-1&command=${text}`);
+  expect(askedTerminal(query)).toMatchObject({ command });
+});
+
+test.for([
+  ["web-1", 'id == "web-1" || name == "web-1"'],
+  ['a" || name != "\\', String.raw`id == "a\" || name != \"\\" || name == "a\" || name != \"\\"`],
+] as const)("the host %j is found by %s", ([node, query]) => {
+  expect(hostQuery(node)).toBe(query);
 });
 
 test.for([

@@ -4,14 +4,6 @@ import { commandWords } from "../text/command-words.ts";
 /** A terminal, before its size is known. */
 export type Wish<T = TerminalAsk> = T extends TerminalAsk ? Omit<T, "cols" | "rows"> : never;
 
-/** A terminal in which a program of the address's choice runs, not a shell that waits for its user. */
-export type CommandWish = Extract<Wish, { type: "pod" }>;
-
-/** Whether a terminal runs something by itself: an address alone must not begin it. Pure. */
-export function hasCommand(wish: Wish): wish is CommandWish {
-  return wish.type === "pod" && wish.command.length > 0;
-}
-
 /** The terminal that an address asks for; undefined: it names none. Pure. */
 export function askedTerminal(query: URLSearchParams): Wish | undefined {
   const of = (name: string): string => query.get(name) ?? "";
@@ -23,6 +15,12 @@ export function askedTerminal(query: URLSearchParams): Wish | undefined {
     return { type: "pod", cluster, namespace, pod, container: of("container"), command: [...(commandWords(line) ?? [line])] };
   }
   return node && login ? { type: "open", node, login } : undefined;
+}
+
+/** The expression that finds the hosts which an address may mean: it has an id or a name. Pure. */
+export function hostQuery(node: string): string {
+  const text = `"${node.replaceAll(/["\\]/g, "\\$&")}"`;
+  return `id == ${text} || name == ${text}`;
 }
 
 /** A title that a program has set, as one line of text. Pure. */

@@ -1,0 +1,56 @@
+import { userInfo } from "node:os";
+import type { BrowserContext, Page } from "playwright-core";
+import { codeAt } from "../world/one-time-code.ts";
+import { openAsked, type TerminalScreen, terminalScreen } from "../world/terminal-page.ts";
+import { openUiPage, type UiPage } from "../world/ui-page.ts";
+import { until } from "../world/until.ts";
+import { enrolUser } from "./enrol-user.ts";
+import { startTestCluster, type TestCluster } from "./open-cluster.ts";
+import { type SshHost, startSshHost } from "./ssh-host.ts";
+
+/** The user alice in Chromium at the list of hosts, of which web-1 is the only one. */
+export interface ShellPage extends AsyncDisposable {
+  readonly cluster: TestCluster;
+  readonly host: SshHost;
+  /** As whom alice may log in: the user of the tests. */
+  readonly login: string;
+  readonly ui: UiPage;
+  readonly context: BrowserContext;
+  readonly page: Page;
+  readonly screen: TerminalScreen;
+  /** The proxy's address. */
+  readonly site: string;
+  /** Of the page with a shell on web-1. */
+  readonly address: string;
+  /** Opens a shell on web-1 without a prompt of its own. */
+  openShell(): Promise<void>;
+}
+
+/** `more`: what alice's role allows besides shells. */
+export async function openShellPage(more: Readonly<Record<string, unknown>> = {}): Promise<ShellPage> {
+  await using opened = new AsyncDisposableStack();
+  const login = userInfo().username;
+  const cluster = opened.use(await startTestCluster());
+  await cluster.putRole("shells", { allow: { logins: [login], node_labels: { "*": "*" }, ...more } });
+  const host = opened.use(await startSshHost(cluster, "web-1"));
+  const wish = { name: "alice", roles: ["shells"], logins: [login] };
+  const { password, otpauthUri } = await enrolUser({ admin: cluster.admin, client: cluster.admin }, wish, new Date());
+  const site = `https://localhost:${cluster.proxy.addresses.web.port}`;
+  const address = `${site}/web/terminal?node=${host.agent.id}&login=${login}`;
+  const ui = opened.use(await openUiPage());
+  const { page, context } = ui;
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  page.on("dialog", (dialog) => void dialog.accept());
+  await ui.logIn(`${site}/web/hosts`, { user: "alice", password, code: codeAt(otpauthUri, new Date(Date.now() + 30_000)) }, "Hosts");
+  const screen = terminalScreen(page, context);
+  const openShell = async (): Promise<void> => {
+    await page.goto(address);
+    await openAsked(page);
+    await ui.heading(`${login}@web-1`).waitFor();
+    await screen.line("exec sh");
+    await screen.line("PS1='' PS2=''; stty -echo; clear; echo re''ady");
+    await until("the shell answers", async () => (await screen.shown()).startsWith("ready"));
+  };
+  const all = opened.move();
+  return { cluster, host, login, ui, context, page, screen, site, address, openShell, [Symbol.asyncDispose]: () => all.disposeAsync() };
+}
