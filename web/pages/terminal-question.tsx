@@ -26,9 +26,7 @@ export function TerminalQuestion({ wish, open }: { readonly wish: Wish; readonly
   const [isEarly, setEarly] = useState(false);
   return (
     <Page title="Open this terminal?">
-      <p>
-        A link, an address or a reload has led here. Nothing is connected yet. Open it only if you expected it: {effectOf(wish)}.
-      </p>
+      <p>A link, an address or a reload has led here. Nothing is connected yet. Open it only if you expected it: {effectOf(wish)}.</p>
       <Answer of={loaded}>
         {(facts) => (
           <>
@@ -48,7 +46,7 @@ export function TerminalQuestion({ wish, open }: { readonly wish: Wish; readonly
 }
 
 function effectOf(wish: Wish): string {
-  if (wish.type === "join") return wish.mode === "peer" ? "what you type goes to another user's session" : "its user will see that you watch";
+  if (wish.type === "join") return wish.mode === "peer" ? "what you type goes to a running session" : "its user will see that you watch";
   return hasCommand(wish) ? "the command runs in your name" : "what you type goes to a shell in your name";
 }
 

@@ -20,18 +20,21 @@ function wishOf(query: string): Wish {
   return wish;
 }
 
-const commandOf = (command: string, pod = "web-1"): Wish => wishOf(new URLSearchParams({ cluster: "prod", namespace: "shop", pod, command }).toString());
+const commandOf = (command: string, pod = "web-1"): Wish =>
+  wishOf(new URLSearchParams({ cluster: "prod", namespace: "shop", pod, command }).toString());
 
-test.for(["node=n1&login=root", "session=s1&mode=peer", "cluster=prod&namespace=shop&pod=web-1", "cluster=prod&namespace=shop&pod=web-1&command=sh+-c+'a b'"])(
-  "the terminal %s that the user asked for in our page is theirs, once",
-  (query) => {
-    const notes = memoryNotes();
-    expect(takeAsked(wishOf(query), notes, 1000)).toBe(false);
-    noteAsked(wishOf(query), notes, 1000);
-    expect(takeAsked(wishOf(query), notes, 2000)).toBe(true);
-    expect(takeAsked(wishOf(query), notes, 2000)).toBe(false);
-  },
-);
+test.for([
+  "node=n1&login=root",
+  "session=s1&mode=peer",
+  "cluster=prod&namespace=shop&pod=web-1",
+  "cluster=prod&namespace=shop&pod=web-1&command=sh+-c+'a b'",
+])("the terminal %s that the user asked for in our page is theirs, once", (query) => {
+  const notes = memoryNotes();
+  expect(takeAsked(wishOf(query), notes, 1000)).toBe(false);
+  noteAsked(wishOf(query), notes, 1000);
+  expect(takeAsked(wishOf(query), notes, 2000)).toBe(true);
+  expect(takeAsked(wishOf(query), notes, 2000)).toBe(false);
+});
 
 test.for([
   ["node=n1&login=ada", "node=n1&login=root"],
