@@ -3,13 +3,10 @@ import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
-import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
-import { Agent, WebSocket } from "undici";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { acceptWebSocket, echoFrames } from "../../agent/app/http/web-socket.ts";
-import { WebUpstream } from "../../agent/app/testing/web-upstream.ts";
+import type { WebUpstream } from "../../agent/app/testing/web-upstream.ts";
 import type { AppBrowser } from "../world/app-browser.ts";
 import { answerTo, ask, askRaw, beginRequest, connectAs, fieldValues, openSocket, type Visitor, webSocketHeaders } from "../world/app-client.ts";
 import type { Cluster } from "../world/cluster.ts";
@@ -19,7 +16,9 @@ import { program, run } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
 import { step } from "../world/rotations.ts";
 import { long, rounds } from "../world/rounds.ts";
+import { openSocketApp, type SocketApp } from "../world/socket-app.ts";
 import { until } from "../world/until.ts";
+import { echoOf } from "../world/web-socket-echo.ts";
 import { everyApp, openWiki } from "../world/wiki-world.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -28,30 +27,19 @@ const wiki = "wiki.apps.test";
 /** alice comes with a certificate, carol with a browser; both are at the web port of the real executable. */
 describe("web applications", () => {
   let cluster: Cluster;
+  let app: SocketApp;
   let upstream: WebUpstream;
   let agent: AppAgent;
   let alice: Visitor;
   let site: Visitor;
   let browser: AppBrowser;
   let carol: Visitor;
-  /** The application's end of the last connection on which it refused another protocol. */
-  let refusing: Duplex | undefined;
-  /** All that came over such connections after that. */
-  const afterRefusal: Buffer[] = [];
   /** The application's answer; beforeEach sets the usual one. */
   let serve: (request: IncomingMessage, response: ServerResponse) => void;
 
   beforeAll(async () => {
-    upstream = await WebUpstream.open(
-      (request, response) => serve(request, response),
-      (request, socket) => {
-        const reply = request.url === "/ws" ? acceptWebSocket(request.headers["sec-websocket-key"]) : undefined;
-        socket.write(reply ?? "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno");
-        if (reply !== undefined) return echoFrames(socket);
-        refusing = socket.on("error", () => {}).on("end", () => socket.end());
-        socket.on("data", (chunk: Buffer) => afterRefusal.push(chunk));
-      },
-    );
+    app = await openSocketApp((request, response) => serve(request, response));
+    ({ upstream } = app);
     ({ cluster, agent, alice, site, browser, carol } = await openWiki(upstream.uri));
   });
   afterAll(async () => {
@@ -95,11 +83,8 @@ describe("web applications", () => {
   test.for(["GET", "WebSocket"])("of what a client writes in the platform's name, nothing reaches the application by %s", async (kind) => {
     const forged = ["Platform-Jwt-Assertion: forged", "platform_jwt_assertion: forged", "X_Forwarded_For: 6.6.6.6", "X-Forwarded-User: forged"];
     const plain = ["Connection: close, Platform-Jwt-Assertion, X-Forwarded-For"];
-    const asked = [
-      "Connection: Upgrade, Platform-Jwt-Assertion",
-      "Upgrade: websocket",
-      `Sec-WebSocket-Key: ${webSocketHeaders["sec-websocket-key"]}`,
-    ];
+    const key = webSocketHeaders["sec-websocket-key"];
+    const asked = ["Connection: Upgrade, Platform-Jwt-Assertion", "Upgrade: websocket", `Sec-WebSocket-Key: ${key}`];
     const own = kind === "GET" ? ["GET / HTTP/1.1", ...plain] : ["GET /no HTTP/1.1", "Sec-WebSocket-Version: 13", ...asked];
     const [line = "", ...rest] = own;
     for (const visitor of [alice, carol]) {
@@ -121,37 +106,15 @@ describe("web applications", () => {
   });
 
   test("a WebSocket echoes; pages of other sites open none unless they are listed, and the application may refuse it", async () => {
-    const lookup = (_host: string, _options: object, done: (error: null, found: { address: string; family: number }[]) => void): void =>
-      done(null, [{ address: site.address, family: 4 }]);
-    await using stack = new AsyncDisposableStack();
-    const dispatcher = stack.adopt(new Agent({ connect: { ca: site.ca, lookup: lookup as never } }), (open) => open.destroy());
-    const echoed = async (origin?: string): Promise<string> => {
-      const headers = { cookie: carol.cookie ?? "", ...(origin !== undefined && { origin }) };
-      const socket = new WebSocket(`wss://${wiki}:${site.port}/ws`, { dispatcher, headers });
-      const heard = Promise.withResolvers<string>();
-      socket.onopen = () => socket.send("ping");
-      socket.onmessage = ({ data }) => heard.resolve(String(data));
-      socket.onerror = () => heard.resolve("refused");
-      const result = await heard.promise;
-      socket.close();
-      return result;
-    };
-    expect(await echoed()).toBe("ping");
-    expect(await echoed(`https://${wiki}:${site.port}`)).toBe("ping");
-    expect(await echoed("https://one.test")).toBe("ping");
-    expect(await echoed("https://evil.test")).toBe("refused");
-    expect(await echoed(`https://plain.apps.test:${site.port}`)).toBe("refused");
+    const echoed = async (origin?: string): Promise<string> => await echoOf(carol, "/ws", origin);
+    for (const origin of [undefined, `https://${wiki}:${site.port}`, "https://one.test"]) expect(await echoed(origin)).toBe("ping");
+    for (const origin of ["https://evil.test", `https://plain.apps.test:${site.port}`]) expect(await echoed(origin)).toBe("refused");
     const refused = await ask(carol, { path: "/other", headers: webSocketHeaders });
     expect([refused.status, refused.text]).toEqual([403, "no"]);
   });
 
   test("a WebSocket that the application refused ends the connection on both sides: what comes after it on the same one goes nowhere", async () => {
-    const asked = [
-      "Connection: Upgrade",
-      "Upgrade: websocket",
-      "Sec-WebSocket-Version: 13",
-      `Sec-WebSocket-Key: ${webSocketHeaders["sec-websocket-key"]}`,
-    ];
+    const asked = Object.entries(webSocketHeaders).map(([name, value]) => `${name}: ${value}`);
     for (const visitor of [alice, carol]) {
       upstream.seen.splice(0);
       const socket = await connectAs(visitor);
@@ -161,9 +124,9 @@ describe("web applications", () => {
       socket.write(lines("/no", asked) + lines("/after", []));
       const text = Buffer.concat((await socket.toArray()) as Buffer[]).toString();
       expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 403"]);
-      await until("the connection to the application has ended", () => refusing?.destroyed === true);
+      await until("the connection to the application has ended", () => app.refusing?.destroyed === true);
       expect((await ask(visitor, { path: "/other" })).status).toBe(200);
-      expect([upstream.seen.map(({ url }) => url), Buffer.concat(afterRefusal).toString()]).toEqual([["/no", "/other"], ""]);
+      expect([upstream.seen.map(({ url }) => url), Buffer.concat(app.afterRefusal).toString()]).toEqual([["/no", "/other"], ""]);
     }
   });
 

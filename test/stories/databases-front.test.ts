@@ -1,5 +1,4 @@
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { MongoClient } from "mongodb";
@@ -8,81 +7,34 @@ import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { audited } from "../world/audited.ts";
 import type { Cluster } from "../world/cluster.ts";
-import type { ProxyProcess } from "../world/cluster-proxy.ts";
-import type { User } from "../world/cluster-user.ts";
+import { type DatabaseFront, openDatabaseFront, portOf, tlsOf } from "../world/database-front.ts";
 import { hasMariadb, hasRedis } from "../world/database-servers.ts";
-import { DatabaseWorld } from "../world/database-world.ts";
-import { freePorts } from "../world/free-port.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
 import { hasPostgres } from "../world/postgres-server.ts";
 import { type Finished, run, start } from "../world/program.ts";
 import { cancelRequest } from "../world/raw-postgres.ts";
-import { offerServerOfEach, type ServerOfEach } from "../world/server-of-each.ts";
 import { sidPrograms } from "../world/sid-programs.ts";
 import { until } from "../world/until.ts";
 
-/** Facts that `tsh db config --format=json` prints. */
-interface Config {
-  readonly direct: string;
-  readonly ca: string;
-  readonly cert: string;
-  readonly key: string;
-  readonly direct_command: string;
-}
-
 describe("databases for stock clients, without tsh between them and the proxy", () => {
-  let world: DatabaseWorld;
+  let front: DatabaseFront;
   let cluster: Cluster;
-  let servers: ServerOfEach;
-  let second: ProxyProcess;
-  let secondPort = 0;
-  let alice: User;
 
   beforeAll(async () => {
-    const [postgres = 0, mysql = 0, mongo = 0, redis = 0, other = 0] = await freePorts(5);
-    secondPort = other;
-    const lines = Object.entries({ postgres, mysql, mongo, redis }).map(([name, port]) => `  ${name}_listen_addr: 127.0.0.1:${port}\n`);
-    world = await DatabaseWorld.open({ split: true, proxyService: `${lines.join("")}  mysql_server_version: 8.0.99-front\n` });
-    ({ cluster } = world);
-    second = await cluster.addProxy({ name: "second", proxyService: `  postgres_listen_addr: 127.0.0.1:${secondPort}\n` });
-    servers = await offerServerOfEach(world);
-    await servers.postgres?.sql("grant pg_read_all_data to reader");
-    alice = await world.user("alice", { db_users: ["reader", "writer"], db_names: ["*"] });
+    front = await openDatabaseFront();
+    ({ cluster } = front);
   });
-  afterAll(async () => await world?.[Symbol.asyncDispose]());
-
-  const env = () => ({ HOME: alice.home, PGSERVICEFILE: join(alice.home, "services.conf") });
-  const tsh = async (...args: readonly string[]): Promise<Finished> => await alice.tsh(args, { env: env() });
-  /** Logs in to the database, and returns what its clients need. */
-  const logIn = async (name: string, ...more: readonly string[]): Promise<Config> => {
-    expect(await tsh("db", "login", "--db-user=reader", ...more, name)).toMatchObject({ status: 0, stderr: "" });
-    const config = JSON.parse((await tsh("db", "config", "--format=json", name)).stdout) as Config;
-    expect(config.direct).toMatch(/^127\.0\.0\.1:\d+$/);
-    return config;
-  };
-  const portOf = ({ direct }: Config): number => Number(direct.split(":")[1]);
-  const psql = async (conninfo: string, ...args: readonly string[]): Promise<Finished> =>
-    await run("psql", ["-XAt", conninfo, ...args], { env: env() });
-  const secure = async ({ ca, cert, key }: Config) => ({ ca: await readFile(ca), cert: await readFile(cert), key: await readFile(key) });
+  afterAll(async () => await front?.[Symbol.asyncDispose]());
 
   describe.skipIf(!hasPostgres)("PostgreSQL", () => {
-    /** Begins a query that lasts, and types Ctrl-C: what psql said, and the time that it took to end, ms. */
-    const interrupt = async (program: string, conninfo: string): Promise<{ readonly said: string; readonly ms: number }> => {
-      const child = start(program, ["-XAt", conninfo, "-c", "select pg_sleep(60)"], { env: env() });
-      let said = "";
-      child.stderr?.on("data", (chunk: Buffer) => (said += String(chunk)));
-      const running = "select 'yes' from pg_stat_activity where usename = 'reader' and state = 'active' and query like '%pg_sleep(60)'";
-      await until("the query runs", async () => (await servers.postgres?.sql(running))?.includes("yes") === true);
-      const began = performance.now();
-      child.kill("SIGINT");
-      await once(child, "close");
-      return { said, ms: performance.now() - began };
-    };
-
     test("psql by the service that tsh has written, by variables, and on the web port", async () => {
-      const config = await logIn("orders", "--db-name=postgres");
+      const config = await front.logIn("orders", "--db-name=postgres");
       const query = ["-c", "select current_user || ' ' || client_dn from pg_stat_ssl where pid = pg_backend_pid()"];
-      expect(await psql("service=test.cluster-orders.direct", ...query)).toMatchObject({ status: 0, stdout: "reader /CN=reader\n", stderr: "" });
+      expect(await front.psql("service=test.cluster-orders.direct", ...query)).toMatchObject({
+        status: 0,
+        stdout: "reader /CN=reader\n",
+        stderr: "",
+      });
       const id = (await cluster.admin("status", "--format=json")).match(/"id": ?"([0-9a-f-]{36})"/)?.[1];
       expect(id).toBeDefined();
       await audited(
@@ -90,37 +42,37 @@ describe("databases for stock clients, without tsh between them and the proxy", 
         "db.session.start",
         (event) => event.user === "alice" && event.db_user === "reader" && typeof event.relayed_by === "string",
       );
-      const variables = JSON.parse((await tsh("db", "env", "--direct", "--format=json", "orders")).stdout) as Record<string, string>;
+      const variables = JSON.parse((await front.tsh("db", "env", "--direct", "--format=json", "orders")).stdout) as Record<string, string>;
       expect(await run("psql", ["-XAt", ...query], { env: { ...env(), ...variables } })).toMatchObject({ status: 0, stdout: "reader /CN=reader\n" });
       const files = `sslmode=verify-full sslrootcert=${config.ca} sslcert=${config.cert} sslkey=${config.key}`;
       const web = `host=127.0.0.1 port=${cluster.ports.web} user=reader dbname=postgres ${files}`;
-      expect(await psql(web, ...query)).toMatchObject({ status: 0, stdout: "reader /CN=reader\n" });
+      expect(await front.psql(web, ...query)).toMatchObject({ status: 0, stdout: "reader /CN=reader\n" });
       expect((await run("curl", ["-ksf", `https://${cluster.proxy}/webapi/ping`])).stdout).toContain(`"postgres_public_addr":"${config.direct}"`);
     });
 
     test("psql 18: TLS at once on the web port, protocol 3.2, and its cancel", async ({ skip }) => {
       const programs = await ifPossible(sidPrograms);
       if (programs instanceof NotHere) return skip(programs.message);
-      const config = await logIn("orders", "--db-name=postgres");
+      const config = await front.logIn("orders", "--db-name=postgres");
       const files = `sslmode=verify-full sslrootcert=${config.ca} sslcert=${config.cert} sslkey=${config.key}`;
       const to = `host=127.0.0.1 port=${cluster.ports.web} user=reader dbname=postgres max_protocol_version=latest`;
       const psql18 = async (how: string, ...args: readonly string[]): Promise<Finished> =>
-        await run(programs.path("psql"), ["-XAt", `${to} ${how}`, ...args], { env: env() });
+        await run(programs.path("psql"), ["-XAt", `${to} ${how}`, ...args], { env: front.env() });
       const direct = `${files} sslnegotiation=direct`;
       expect(await psql18(direct, "-c", "select current_user")).toMatchObject({ status: 0, stdout: "reader\n" });
       expect((await psql18(`sslmode=verify-full sslrootcert=${config.ca} sslnegotiation=direct`, "-c", "select 1")).stderr).toMatch(
         /no client certificate/,
       );
-      expect((await interrupt(programs.path("psql"), `${to} ${direct}`)).said).toMatch(/canceling statement due to user request/);
+      expect((await front.interrupt(programs.path("psql"), `${to} ${direct}`)).said).toMatch(/canceling statement due to user request/);
     });
 
     test("refusals are psql's: no certificate, another account, plain text, a certificate of the login", async () => {
-      const config = await logIn("orders", "--db-name=postgres");
+      const config = await front.logIn("orders", "--db-name=postgres");
       const to = `host=127.0.0.1 port=${portOf(config)} dbname=postgres`;
       const files = `sslmode=verify-full sslrootcert=${config.ca}`;
       const own = `${files} sslcert=${config.cert} sslkey=${config.key}`;
       const refused = async (conninfo: string): Promise<string> => {
-        const { status, stderr } = await psql(conninfo, "-c", "select 1");
+        const { status, stderr } = await front.psql(conninfo, "-c", "select 1");
         expect(status).toBe(2);
         return stderr;
       };
@@ -134,17 +86,17 @@ describe("databases for stock clients, without tsh between them and the proxy", 
     });
 
     test("Ctrl-C in psql cancels the query", async () => {
-      await logIn("orders", "--db-name=postgres");
-      const { said, ms } = await interrupt("psql", "service=test.cluster-orders.direct");
+      await front.logIn("orders", "--db-name=postgres");
+      const { said, ms } = await front.interrupt("psql", "service=test.cluster-orders.direct");
       expect(said).toMatch(/canceling statement due to user request/);
       expect(ms).toBeLessThan(3_000);
       await audited(cluster, "db.session.cancel", { user: "alice", success: true });
     });
 
     test("a request to cancel works through another proxy; a key that is not the session's does nothing", async () => {
-      const config = await logIn("orders", "--db-name=postgres");
+      const config = await front.logIn("orders", "--db-name=postgres");
       const port = portOf(config);
-      const client = new Client({ host: "127.0.0.1", port, user: "reader", database: "postgres", ssl: await secure(config) });
+      const client = new Client({ host: "127.0.0.1", port, user: "reader", database: "postgres", ssl: await tlsOf(config) });
       await client.connect();
       // Its types leave them out.
       const [processID = 0, secretKey = 0] = ["processID", "secretKey"].map((field) => Number(Reflect.get(client, field)));
@@ -159,39 +111,41 @@ describe("databases for stock clients, without tsh between them and the proxy", 
         (error: { readonly code?: string }) => error.code,
       );
       await ask(port, processID, secretKey ^ 1);
-      await ask(secondPort, processID + 1, secretKey);
+      await ask(front.secondPort, processID + 1, secretKey);
       expect(await Promise.race([sleep, new Promise((resolve) => setTimeout(resolve, 700, "still running"))])).toBe("still running");
-      await until("the agent has a tunnel to the second proxy", async () => {
-        await ask(secondPort, processID, secretKey);
-        return await Promise.race([sleep, new Promise((resolve) => setTimeout(resolve, 500, false))]);
+      let isOver = false;
+      void sleep.then(() => (isOver = true));
+      await until("it is cancelled: the agent has a tunnel to the second proxy", async () => {
+        await ask(front.secondPort, processID, secretKey);
+        return isOver;
       });
       expect(await sleep).toBe("57014");
       await client.end();
-      expect(second.service.exited).toBe(false);
+      expect(front.second.service.exited).toBe(false);
     });
   });
 
   test.skipIf(!hasMariadb)(
     "MySQL's protocol: mariadb by the group that tsh has written, mysql2 with any password; the greeting is the configured one",
     async () => {
-      const config = await logIn("shop");
-      const file = `--defaults-file=${join(alice.home, ".my.cnf")}`;
+      const config = await front.logIn("shop");
+      const file = `--defaults-file=${join(front.alice.home, ".my.cnf")}`;
       const query = "select current_user(), version()";
-      const done = await run("mariadb", [file, "--defaults-group-suffix=_test.cluster-shop.direct", "-BNe", query], { env: env() });
+      const done = await run("mariadb", [file, "--defaults-group-suffix=_test.cluster-shop.direct", "-BNe", query], { env: front.env() });
       expect(done).toMatchObject({ status: 0, stderr: "", stdout: expect.stringMatching(/^reader@%\t10\.\d+\.\d+-MariaDB/) });
       const greeting = connect(portOf(config), "127.0.0.1");
       const [bytes] = (await once(greeting, "data")) as [Buffer];
       greeting.destroy();
       expect(bytes.toString("latin1", 5, 17)).toBe("8.0.99-front");
       for (const password of ["", "anything"]) {
-        const ssl = { ...(await secure(config)), rejectUnauthorized: true };
+        const ssl = { ...(await tlsOf(config)), rejectUnauthorized: true };
         const connection = await createConnection({ host: "127.0.0.1", port: portOf(config), user: "reader", password, database: "shop", ssl });
         expect((await connection.query("select 1 as one"))[0]).toEqual([{ one: 1 }]);
         expect((await connection.execute("select ? as two", ["2"]))[0]).toEqual([{ two: "2" }]);
         await connection.end();
       }
       const denied = await run("mariadb", [file, "--defaults-group-suffix=_test.cluster-shop.direct", "--user=writer", "-e", "select 1"], {
-        env: env(),
+        env: front.env(),
       });
       expect(denied.stderr).toMatch(/ERROR 1045 \(28000\): .*reader/);
       const bare = await run("mariadb", [
@@ -212,7 +166,7 @@ describe("databases for stock clients, without tsh between them and the proxy", 
   test.skipIf(!hasMariadb)("MySQL's own client of version 9 verifies the port's name, and is greeted in time", async ({ skip }) => {
     const programs = await ifPossible(sidPrograms);
     if (programs instanceof NotHere) return skip(programs.message);
-    const config = await logIn("shop");
+    const config = await front.logIn("shop");
     const tls = ["--ssl-mode=VERIFY_IDENTITY", `--ssl-ca=${config.ca}`, `--ssl-cert=${config.cert}`, `--ssl-key=${config.key}`];
     const to = ["--no-defaults", "--protocol=TCP", "-h127.0.0.1", `-P${portOf(config)}`, "-ureader", ...tls];
     for (const password of [[], ["-panything"]]) {
@@ -222,20 +176,20 @@ describe("databases for stock clients, without tsh between them and the proxy", 
   });
 
   test.skipIf(!hasMariadb)("Ctrl-C in mariadb: the query is killed by the number that the port has given, and the session lives", async () => {
-    await logIn("shop");
-    const args = [`--defaults-file=${join(alice.home, ".my.cnf")}`, "--defaults-group-suffix=_test.cluster-shop.direct", "-BN", "--force"];
-    const child = start("mariadb", args, { env: env() });
+    await front.logIn("shop");
+    const args = [`--defaults-file=${join(front.alice.home, ".my.cnf")}`, "--defaults-group-suffix=_test.cluster-shop.direct", "-BN", "--force"];
+    const child = start("mariadb", args, { env: front.env() });
     let said = "";
     for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => (said += String(chunk)));
     child.stdin?.write("select sleep(60);\n");
     await until(
       "the query runs",
-      async () => (await servers.mariadb?.sql("select info from information_schema.processlist"))?.includes("sleep(60)") === true,
+      async () => (await front.servers.mariadb?.sql("select info from information_schema.processlist"))?.includes("sleep(60)") === true,
     );
     child.kill("SIGINT");
     await until(
       "it is killed",
-      async () => !(await servers.mariadb?.sql("select info from information_schema.processlist"))?.includes("select sleep(60)"),
+      async () => !(await front.servers.mariadb?.sql("select info from information_schema.processlist"))?.includes("select sleep(60)"),
     );
     child.stdin?.end("select 'alive';\n");
     await once(child, "close");
@@ -243,9 +197,9 @@ describe("databases for stock clients, without tsh between them and the proxy", 
   });
 
   test.skipIf(!hasRedis)("Redis: redis-cli by the command that tsh prints, with the account's own password", async () => {
-    const { direct_command: command } = await logIn("cache");
+    const { direct_command: command } = await front.logIn("cache");
     const cli = async (...more: readonly string[]): Promise<Finished> =>
-      await run("sh", ["-c", `${command} --no-auth-warning --user reader --pass hunter2 ${more.join(" ")}`], { env: env() });
+      await run("sh", ["-c", `${command} --no-auth-warning --user reader --pass hunter2 ${more.join(" ")}`], { env: front.env() });
     expect((await cli("SET", "k", "v")).stdout).toBe("OK\n");
     expect((await cli("-3", "GET", "k")).stdout).toMatch(/v\n/);
     const [host, port] = ["127.0.0.1", command.match(/-p (\d+)/)?.[1] ?? ""];
@@ -254,7 +208,7 @@ describe("databases for stock clients, without tsh between them and the proxy", 
   });
 
   test("MongoDB (a server of ours): the driver by certificate, without and with directConnection; a refusal comes at once", async () => {
-    const config = await logIn("docs", "--db-name=orders");
+    const config = await front.logIn("docs", "--db-name=orders");
     const tls = { tls: true, tlsCAFile: config.ca, tlsCertificateKeyFile: config.cert.replace(/crt$/, "pem"), serverSelectionTimeoutMS: 20_000 };
     for (const directConnection of [true, false]) {
       const client = await MongoClient.connect(`mongodb://${config.direct}/`, { ...tls, directConnection });
@@ -271,9 +225,9 @@ describe("databases for stock clients, without tsh between them and the proxy", 
   });
 
   test("a lock refuses the next connection, and ends the running ones with the reason", async () => {
-    const { direct_command: command } = await logIn("docs", "--db-name=orders");
+    const { direct_command: command } = await front.logIn("docs", "--db-name=orders");
     expect(command).toContain("mongosh");
-    const config = await logIn("docs", "--db-name=orders");
+    const config = await front.logIn("docs", "--db-name=orders");
     const tls = { tls: true, tlsCAFile: config.ca, tlsCertificateKeyFile: config.cert.replace(/crt$/, "pem"), directConnection: true };
     const client = await MongoClient.connect(`mongodb://${config.direct}/`, tls);
     await client.db("orders").collection("list").findOne({});

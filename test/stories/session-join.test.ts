@@ -2,9 +2,8 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { userInfo } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { packClient } from "../../scripts/client/pack-client.ts";
 import { audited } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";
@@ -12,9 +11,9 @@ import type { User } from "../world/cluster-user.ts";
 import { type HeldSession, holdSession } from "../world/held-session.ts";
 import { listRecordings } from "../world/list-recordings.ts";
 import { type ListedSession, listSessions, ownSession } from "../world/owned-session.ts";
-import { output, program, run, start } from "../world/program.ts";
+import { program, run, start } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
-import { processes } from "../world/reload.ts";
+import { unpackClient } from "../world/unpacked-client.ts";
 import { until } from "../world/until.ts";
 
 const login = userInfo().username;
@@ -39,9 +38,7 @@ describe("joining a session", () => {
     carol = await cluster.user("carol", { roles: "helper", logins: "nobody-here" });
     mallory = await cluster.user("mallory", { roles: "nothing" });
   });
-  afterAll(async () => {
-    await cluster?.[Symbol.asyncDispose]();
-  });
+  afterAll(async () => await cluster?.[Symbol.asyncDispose]());
 
   test("an observer sees past and new output, and its input is ignored", async () => {
     const { session, sid } = await ownSession(alice, "watched");
@@ -65,11 +62,9 @@ describe("joining a session", () => {
   });
 
   test("the client for systems with Node.js does the same with nothing compiled", async () => {
-    const file = await packClient({ root: resolve(import.meta.dirname, "../.."), out: join(cluster.dir, "client"), version: "1.0.0" });
-    const files = ["LICENSE", "README.md", "bin/tctl", "bin/tsh", "lib/client.cjs", "package.json"];
-    expect((await output("tar", ["-tzf", file])).trim().split("\n").sort()).toEqual(files.map((name) => `package/${name}`).sort());
-    await output("tar", ["-xzf", file, "-C", cluster.dir]);
-    const client = (name: "tsh" | "tctl") => join(cluster.dir, "package/bin", name);
+    const { file, files, client } = await unpackClient(cluster.dir);
+    const wanted = ["LICENSE", "README.md", "bin/tctl", "bin/tsh", "lib/client.cjs", "package.json"];
+    expect(files.toSorted()).toEqual(wanted.map((name) => `package/${name}`).toSorted());
     const env = { TSH_HOME: join(cluster.dir, "home-client"), PLATFORM_DATA_DIR: join(cluster.dir, "nowhere") };
     const tsh = (args: readonly string[], input = "") => run(process.execPath, [client("tsh"), ...args], { env, input });
 
@@ -93,12 +88,9 @@ describe("joining a session", () => {
     owner.type("\u0004");
     expect(await watching).toMatchObject({ status: 0, stdout: expect.stringContaining("client-begins") });
     await until("it is played", async () => (await tsh(["play", "--format=text", sid])).stdout.includes("client-begins") || undefined);
-
     const old = `require("tls").setDefaultCACertificates = undefined; require(${JSON.stringify(client("tsh"))})`;
-    expect(await run(process.execPath, ["-e", old])).toMatchObject({
-      status: 2,
-      stderr: expect.stringContaining("tsh needs Node.js 22.19 or newer"),
-    });
+    const stderr = expect.stringContaining("tsh needs Node.js 22.19 or newer");
+    expect(await run(process.execPath, ["-e", old])).toMatchObject({ status: 2, stderr });
   });
 
   test("a peer types too, all are notified of joins and leaves, and the recording has the output", async () => {
@@ -120,10 +112,7 @@ describe("joining a session", () => {
     await watching.until(/still here\r\n[\s\S]*still here\r\n/);
     owner.type("\u0004");
     expect(await watching.ended).toBe(0);
-    await until("the recording is complete", async () => {
-      const all = await listRecordings(cluster);
-      return all.some((one) => one.sid === sid && one.state === "complete");
-    });
+    await until("the recording is complete", async () => (await listRecordings(cluster)).some((one) => one.sid === sid && one.state === "complete"));
     const { stdout } = await alice.tsh(["play", "--format=text", sid]);
     expect(stdout).toMatch(/user carol joined as peer[\s\S]*from carol\s+from carol[\s\S]*user carol left/);
   });
@@ -256,22 +245,4 @@ describe("joining a session", () => {
     agent.start();
     await agent.connected();
   });
-});
-
-test("a session of the process that a reload has replaced is joined there", async () => {
-  await using cluster = await startCluster();
-  const dir = join(cluster.dir, "agent-web-1");
-  await using old = await processes(join(dir, "agent.pid"), join(dir, "run"));
-  await cluster.agent({ name: "web-1", env: old.env });
-  const alice = await cluster.user("alice", { logins: login });
-  const { session, sid } = await ownSession(alice, "kept");
-  await using owner = session;
-  await old.reload();
-  await using second = holdSession(alice, ["join", "--mode=peer", sid]);
-  await second.until("kept-begins");
-  second.type("after the reload\n");
-  await owner.until(/after the reload\r\n[\s\S]*after the reload\r\n/);
-  const late = await ownSession(alice, "late");
-  await late.session[Symbol.asyncDispose]();
-  expect((await listSessions(alice)).map((one) => one.sid)).toContain(sid);
 });

@@ -1,4 +1,3 @@
-import { writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -8,27 +7,25 @@ import type { Agent } from "../world/cluster-agent.ts";
 import type { ProxyProcess } from "../world/cluster-proxy.ts";
 import type { User } from "../world/cluster-user.ts";
 import { freePorts } from "../world/free-port.ts";
-import { holdSession } from "../world/held-session.ts";
+import { type HeldSession, holdSession } from "../world/held-session.ts";
 import { openProxyNetwork, type ProxyNetwork } from "../world/http-proxy/open-proxy-network.ts";
 import { startSquid } from "../world/http-proxy/start-squid.ts";
+import { writeJumpConfig } from "../world/jump-config.ts";
 import { openJumpStreams } from "../world/jump-streams.ts";
-import { listRecordings } from "../world/list-recordings.ts";
+import { findPlayed, listRecordings } from "../world/list-recordings.ts";
+import { clusterStatus, connectedTo, listedHost, proxiesOf } from "../world/listed-proxies.ts";
 import { skip } from "../world/openssh-keys.ts";
 import { type Finished, program, run } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
 import { type Processes, processes } from "../world/reload.ts";
 import { type RoundRobin, startRoundRobin } from "../world/round-robin.ts";
 import type { Service } from "../world/service.ts";
+import { echoThrough, signIdentity } from "../world/signed-identity.ts";
 import { until } from "../world/until.ts";
 
 const login = userInfo().username;
 /** An HTTP proxy needs another address than this machine's own, and so a network. */
 const isRoot = userInfo().uid === 0;
-
-interface Status {
-  readonly proxies: readonly { id: string; name: string; addr: string; connected: boolean; hosts: number }[];
-  readonly warnings: readonly string[];
-}
 
 /** One cluster through the life of its proxies: the tests build on each other, in this order. */
 describe("several proxies", () => {
@@ -43,55 +40,24 @@ describe("several proxies", () => {
   /** Where the first two proxies are jump hosts. */
   let [sshPort, secondSshPort] = [0, 0];
   const here = (): string => network?.here ?? "127.0.0.1";
-  const robot = (): string => join(cluster.dir, "robot.id");
-  /** A session through the proxy of this address, by a machine's identity, which belongs to no proxy. */
-  const through = (proxy: string, host = "web-1", limitMs = 20_000): Promise<Finished> =>
-    run(program("tsh"), ["-i", robot(), `--proxy=${proxy}`, "ssh", `${login}@${host}`, "echo through"], {
-      env: { TSH_HOME: join(cluster.dir, "nobody") },
-      limitMs,
-    });
-  const status = async (): Promise<Status> => JSON.parse(await cluster.admin("status", "--format=json")) as Status;
-  const proxyNames = async (host: string): Promise<readonly string[]> => {
-    const nodes = JSON.parse(await cluster.admin("nodes", "ls", "--format=json")) as {
-      spec: { hostname: string };
-      status?: { proxies?: string[] };
-    }[];
-    const held = nodes.find(({ spec }) => spec.hostname === host)?.status?.proxies ?? [];
-    return (await status()).proxies
-      .filter(({ id }) => held.includes(id))
-      .map(({ name }) => name)
-      .sort();
-  };
-  const connectedTo = (host: string, names: readonly string[]) =>
-    until(`${host} has tunnels to ${names.join(", ")}`, async () => (await proxyNames(host)).join() === names.toSorted().join());
-  const idOf = async (host: string): Promise<string> => {
-    const nodes = JSON.parse(await cluster.admin("nodes", "ls", "--format=json")) as { metadata: { name: string }; spec: { hostname: string } }[];
-    return nodes.find(({ spec }) => spec.hostname === host)?.metadata.name ?? "";
-  };
-  /** A new user's identity, for who needs no login. */
+  /** Path of alice's identity for machines. */
+  let robot = "";
+  const through = (proxy: string, host = "web-1"): Promise<Finished> => echoThrough(cluster, { identity: robot, proxy, at: `${login}@${host}` });
+  /** A new user's identity, for a test that needs no login. */
   const identityOf = async (name: string, roles: string, ...more: string[]): Promise<string> => {
-    const file = join(cluster.dir, `${name}.id`);
     await cluster.admin("users", "add", name, `--roles=${roles}`, `--logins=${login}`);
-    await cluster.admin("auth", "sign", `--user=${name}`, "--ttl=8h", ...more, `--out=${file}`);
-    return file;
-  };
-  const recorded = async (sid: string): Promise<string> => (await alice.tsh(["play", sid])).stdout;
-  const recordingOf = async (state: string, isIt: (text: string) => boolean): Promise<string | undefined> => {
-    for (const one of await listRecordings(cluster)) if (one.state === state && isIt(await recorded(one.sid))) return one.sid;
-    return undefined;
+    return await signIdentity(cluster, name, ...more);
   };
   /** Of the session that the killed proxy recorded. */
   let cutShort = "";
-  const jump = (): string => join(cluster.dir, "jump");
-  /** Stock ssh's configuration, with both proxies as jump hosts. */
-  const jumpFile = async (): Promise<void> => {
-    const key = join(cluster.dir, "stock");
-    await cluster.admin("auth", "sign", "--user=alice", "--ttl=8h", "--format=openssh", `--out=${key}`);
-    await writeFile(join(cluster.dir, "known"), await cluster.admin("auth", "export", "--type=host"));
-    const host = (name: string, port: number): string => `Host ${name}\nHostName ${here()}\nHostKeyAlias ${name}.test.cluster\nPort ${port}\n`;
-    const known = `StrictHostKeyChecking yes\nUserKnownHostsFile ${join(cluster.dir, "known")}\n`;
-    const all = `Host *\nBatchMode yes\nIdentitiesOnly yes\n${known}IdentityFile ${key}\nCertificateFile ${key}-cert.pub\n`;
-    await writeFile(jump(), `${host("proxy", sshPort)}${host("proxy-2", secondSshPort)}${all}`);
+  /** Path of stock ssh's configuration, with both proxies as jump hosts. */
+  let jump = "";
+  /** The session still echoes, and ends when its input does. */
+  const goesOn = async (session: HeldSession): Promise<void> => {
+    session.type("still here\n");
+    await session.until(/still here[\s\S]*still here/);
+    session.type("\u0004");
+    expect(await session.ended).toBe(0);
   };
   beforeAll(async () => {
     // Proxies record: the end of one proxy does not affect sessions of another.
@@ -101,8 +67,7 @@ describe("several proxies", () => {
     cluster = await startCluster({ split: true, address: here(), authService: "  session_recording: proxy\n", proxyService });
     web = await cluster.agent({ name: "web-1" });
     alice = await cluster.user("alice", { logins: login, noLogin: true });
-    const signed = await cluster.tctl(["auth", "sign", "--user=alice", "--ttl=8h", `--out=${robot()}`]);
-    expect(signed.status, signed.stderr).toBe(0);
+    robot = await signIdentity(cluster, "alice");
   });
   afterAll(async () => {
     await reloaded?.[Symbol.asyncDispose]();
@@ -115,11 +80,9 @@ describe("several proxies", () => {
     second = await cluster.addProxy({ name: "proxy-2", proxyService: `  listen_addr: ${here()}:${secondSshPort}\n` });
     expect(await through(second.address)).toMatchObject({ status: 0, stdout: "through\n" });
     expect(await through(cluster.proxy)).toMatchObject({ status: 0, stdout: "through\n" });
-    await connectedTo("web-1", ["proxy", "proxy-2"]);
-    expect((await status()).proxies).toMatchObject([
-      { connected: true, hosts: 1 },
-      { connected: true, hosts: 1 },
-    ]);
+    await connectedTo(cluster, "web-1", ["proxy", "proxy-2"]);
+    const one = { connected: true, hosts: 1 };
+    expect((await clusterStatus(cluster)).proxies).toMatchObject([one, one]);
     expect(web.service.printed().match(/tunnel is up/g)).toHaveLength(2);
     expect((await alice.login()).status).toBe(0);
     // One login holds at every proxy that was there.
@@ -129,9 +92,9 @@ describe("several proxies", () => {
   test("a session through one proxy is listed and joined through the other", async () => {
     await using session = holdSession(alice, ["ssh", "-tt", `${login}@web-1`, "echo begins; cat"]);
     await session.until("begins");
-    const listed = await run(program("tsh"), ["-i", robot(), `--proxy=${second.address}`, "sessions", "ls", "--format=json"], {});
+    const listed = await run(program("tsh"), ["-i", robot, `--proxy=${second.address}`, "sessions", "ls", "--format=json"], {});
     const [{ sid = "" } = {}] = JSON.parse(listed.stdout) as { sid?: string }[];
-    await using joined = holdSession(alice, ["-i", robot(), `--proxy=${second.address}`, "join", sid]);
+    await using joined = holdSession(alice, ["-i", robot, `--proxy=${second.address}`, "join", sid]);
     await joined.until("begins");
     session.type("\u0004");
     expect(await session.ended).toBe(0);
@@ -139,9 +102,9 @@ describe("several proxies", () => {
   });
 
   test.skipIf(skip)("stock ssh jumps through the SSH port of each", async () => {
-    await jumpFile();
+    jump = await writeJumpConfig(cluster, { user: "alice", address: here(), ports: { proxy: sshPort, "proxy-2": secondSshPort } });
     for (const proxy of ["proxy", "proxy-2"]) {
-      const done = await run("ssh", ["-F", jump(), "-J", proxy, `${login}@web-1.test.cluster`, "echo jumped"]);
+      const done = await run("ssh", ["-F", jump, "-J", proxy, `${login}@web-1.test.cluster`, "echo jumped"]);
       expect(done, done.stderr).toMatchObject({ status: 0, stdout: "jumped\n" });
     }
   });
@@ -176,11 +139,10 @@ describe("several proxies", () => {
     if (network === undefined) throw new Error("needs a network");
     await using squid = await startSquid({ address: network.there, netns: network.netns });
     const env = { HTTPS_PROXY: squid.httpUrl };
-    const own = second.address;
-    await Promise.all([cluster.agent({ name: "behind-1", env }), cluster.agent({ name: "behind-2", env: { ...env, NO_PROXY: own } })]);
+    await Promise.all([cluster.agent({ name: "behind-1", env }), cluster.agent({ name: "behind-2", env: { ...env, NO_PROXY: second.address } })]);
     const both = ["behind-1", "behind-2"].map(async (host) => {
-      await connectedTo(host, ["proxy", "proxy-2"]);
-      for (const proxy of [cluster.proxy, own]) expect(await through(proxy, host)).toMatchObject({ status: 0, stdout: "through\n" });
+      await connectedTo(cluster, host, ["proxy", "proxy-2"]);
+      for (const proxy of [cluster.proxy, second.address]) expect(await through(proxy, host)).toMatchObject({ status: 0, stdout: "through\n" });
     });
     await Promise.all(both);
     const from = (service: Service | undefined, host: string): string | undefined =>
@@ -190,37 +152,33 @@ describe("several proxies", () => {
       [throughSquid, throughSquid],
       [throughSquid, directly],
     ]);
-    for (const host of ["behind-1", "behind-2"]) await cluster.admin("nodes", "rm", await idOf(host));
+    for (const host of ["behind-1", "behind-2"]) await cluster.admin("nodes", "rm", (await listedHost(cluster, host))?.metadata.name ?? "");
   });
 
   test("a proxy is killed: sessions through the other go on, and tsh reaches the host at once through the one that is left", async () => {
-    await using held = holdSession(alice, ["-i", robot(), `--proxy=${second.address}`, "ssh", "-tt", `${login}@web-1`, "echo begins; cat"]);
+    await using held = holdSession(alice, ["-i", robot, `--proxy=${second.address}`, "ssh", "-tt", `${login}@web-1`, "echo begins; cat"]);
     await held.until("begins");
     await using cut = holdSession(alice, ["ssh", "-tt", `${login}@web-1`, "echo cut-begins; cat"]);
     await cut.until("cut-begins");
-    cutShort = await until("what was shown is recorded", () => recordingOf("running", (text) => text.includes("cut-begins")));
+    cutShort = await until("what was shown is recorded", () =>
+      findPlayed(cluster, { user: alice, state: "running", isIt: (text) => text.includes("cut-begins") }),
+    );
     await cluster.proxyService?.kill();
     expect(await cut.ended).toBe(9);
     expect(await through(second.address)).toMatchObject({ status: 0, stdout: "through\n" });
-    held.type("still here\n");
-    await held.until(/still here[\s\S]*still here/);
-    held.type("\u0004");
-    expect(await held.ended).toBe(0);
-    await until("its recording is complete", () => recordingOf("complete", (text) => text === held.shown()));
+    await goesOn(held);
+    await until("its recording is complete", () => findPlayed(cluster, { user: alice, state: "complete", isIt: (text) => text === held.shown() }));
     // A user who logged in at the lost proxy goes through the other one automatically.
     const fallen = await alice.tsh(["ssh", `${login}@web-1`, "echo through"], { limitMs: 20_000 });
-    expect(fallen).toMatchObject({
-      status: 0,
-      stdout: "through\n",
-      stderr: expect.stringContaining(`cannot be reached: going through ${second.address}`),
-    });
+    const stderr = expect.stringContaining(`cannot be reached: going through ${second.address}`);
+    expect(fallen).toMatchObject({ status: 0, stdout: "through\n", stderr });
     await until("the lost proxy is reported", async () =>
-      (await status()).warnings.some((text) => /^proxy proxy \(.*\) is not connected/.test(text)),
+      (await clusterStatus(cluster)).warnings.some((text) => /^proxy proxy \(.*\) is not connected/.test(text)),
     );
     expect(await auditEvents(cluster, "agent.gone")).toEqual([]);
-    expect(await proxyNames("web-1")).toEqual(["proxy-2"]);
+    expect(await proxiesOf(cluster, "web-1")).toEqual(["proxy-2"]);
     if (skip) return;
-    const jumped = await run("ssh", ["-F", jump(), "-J", "proxy-2", `${login}@web-1.test.cluster`, "echo jumped"]);
+    const jumped = await run("ssh", ["-F", jump, "-J", "proxy-2", `${login}@web-1.test.cluster`, "echo jumped"]);
     expect(jumped, jumped.stderr).toMatchObject({ status: 0, stdout: "jumped\n" });
   });
 
@@ -230,7 +188,7 @@ describe("several proxies", () => {
     balancer.lead(behind.map(({ port }) => port));
     reloaded = await processes(join(cluster.dir, "agent-web-2", "agent.pid"), join(cluster.dir, "run-web-2"));
     await cluster.agent({ name: "web-2", proxy: balancer.address, env: reloaded.env });
-    for (const host of ["web-1", "web-2"]) await connectedTo(host, ["proxy-2", "proxy-3", "proxy-4"]);
+    for (const host of ["web-1", "web-2"]) await connectedTo(cluster, host, ["proxy-2", "proxy-3", "proxy-4"]);
     for (const { address } of behind) {
       for (const host of ["web-1", "web-2"]) expect(await through(address, host)).toMatchObject({ status: 0, stdout: "through\n" });
     }
@@ -239,12 +197,11 @@ describe("several proxies", () => {
   });
 
   test("a proxy is removed: agents leave it, and everybody else stays reachable", async () => {
-    const { proxies } = await status();
-    const fourth = proxies.find(({ name }) => name === "proxy-4");
+    const fourth = (await clusterStatus(cluster)).proxies.find(({ name }) => name === "proxy-4");
     await cluster.admin("nodes", "rm", fourth?.id ?? "");
-    await connectedTo("web-1", ["proxy-2", "proxy-3"]);
+    await connectedTo(cluster, "web-1", ["proxy-2", "proxy-3"]);
     await until("the agent has left it", () => web.service.printed().includes("this proxy is no longer part of the cluster"));
-    expect((await status()).proxies.map(({ name }) => name).sort()).toEqual(["proxy", "proxy-2", "proxy-3"]);
+    expect((await clusterStatus(cluster)).proxies.map(({ name }) => name).sort()).toEqual(["proxy", "proxy-2", "proxy-3"]);
     balancer.lead(behind.slice(0, 1).map(({ port }) => port));
     expect(await through(second.address)).toMatchObject({ status: 0 });
     expect(await auditEvents(cluster, "agent.gone")).toEqual([]);
@@ -267,19 +224,19 @@ describe("several proxies", () => {
   test("a proxy that comes back is met again, and an agent that starts while its own proxy is away finds the others", async () => {
     await web.service.stop();
     web.start();
-    await connectedTo("web-1", ["proxy-2", "proxy-3"]);
+    await connectedTo(cluster, "web-1", ["proxy-2", "proxy-3"]);
     await cluster.restartProxy();
-    await connectedTo("web-1", ["proxy", "proxy-2", "proxy-3"]);
+    await connectedTo(cluster, "web-1", ["proxy", "proxy-2", "proxy-3"]);
     await until(
       "the recording that it left behind is sent as far as it goes",
       async () => (await listRecordings(cluster)).find(({ sid }) => sid === cutShort)?.state === "interrupted",
     );
-    expect(await recorded(cutShort)).toContain("cut-begins");
+    expect((await alice.tsh(["play", cutShort])).stdout).toContain("cut-begins");
     expect(await alice.tsh(["ssh", `${login}@web-1`, "echo through"], { limitMs: 20_000 })).toMatchObject({ status: 0, stdout: "through\n" });
   });
 
   test("an agent that is reloaded is reached through every proxy, and the session that it had goes on", async () => {
-    const args = ["-i", robot(), `--proxy=${second.address}`, "ssh", "-tt", `${login}@web-2`, "echo begins; cat"];
+    const args = ["-i", robot, `--proxy=${second.address}`, "ssh", "-tt", `${login}@web-2`, "echo begins; cat"];
     await using held = holdSession(alice, args);
     await held.until("begins");
     const main = await reloaded?.reload();
@@ -287,10 +244,7 @@ describe("several proxies", () => {
     for (const proxy of [cluster.proxy, second.address, behind[0]?.address ?? ""]) {
       expect(await through(proxy, "web-2"), proxy).toMatchObject({ status: 0, stdout: "through\n" });
     }
-    held.type("still here\n");
-    await held.until(/still here[\s\S]*still here/);
-    held.type("\u0004");
-    expect(await held.ended).toBe(0);
+    await goesOn(held);
     expect((await auditEvents(cluster, "agent.gone")).filter((event) => event.server_name === "web-2")).toEqual([]);
   });
 });

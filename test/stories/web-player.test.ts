@@ -1,12 +1,10 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir, userInfo } from "node:os";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { encodeCastEvent, encodeCastHeader } from "../../core/recording/cast.ts";
 import { encodeBegin, encodeStatementsHeader } from "../../core/recording/statements.ts";
-import { RecordingFile } from "../../core/recording-spool/recording-file.ts";
 import { enrolUser } from "../inside/enrol-user.ts";
+import { castHeader, longRecording, shows } from "../inside/long-recording.ts";
 import { memberFile } from "../inside/member-file.ts";
 import { startTestCluster, type TestCluster } from "../inside/open-cluster.ts";
 import { recordSession } from "../inside/record-session.ts";
@@ -20,40 +18,6 @@ import { faultsOf, openUiPage, type UiPage } from "../world/ui-page.ts";
 
 const mib = 1024 * 1024;
 const login = userInfo().username;
-const header = encodeCastHeader({ width: 100, height: 30, timestamp: 0, term: "xterm" });
-const shows = (time: number, data: string): string => encodeCastEvent({ time, kind: "o", data });
-
-/** Output of a busy service for an hour, of this size: lines with times, colours and numbers. */
-async function writeLong(bytes: number): Promise<{ readonly file: Buffer; readonly seconds: number; readonly times: readonly number[] }> {
-  const folder = await mkdtemp(join(tmpdir(), "platform-long-"));
-  try {
-    const path = join(folder, "long.cast.gz");
-    const refuse = (why: Error): void => expect.unreachable(why.message);
-    const recording = await RecordingFile.open({ file: path, refuseMore: () => {}, onWritten: () => {}, onFailed: refuse }, { lines: [header] });
-    const seconds = 3600;
-    const times: number[] = [];
-    let written = 0;
-    while (written < bytes) {
-      const [time, part] = [(written / bytes) * seconds, times.length];
-      const lines = Array.from({ length: 150 }, (_, at) => logLine(part * 150 + at)).join("");
-      const text = shows(time, `${lines}part ${part}.\r\n`);
-      recording.add(text);
-      await recording.whenBehind();
-      written += text.length;
-      times.push(time);
-    }
-    await recording.end();
-    return { file: await readFile(path), seconds, times };
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-}
-
-function logLine(number: number): string {
-  const time = new Date(1_700_000_000_000 + number * 37).toISOString();
-  const level = number % 17 === 0 ? "\u001b[33mWARN\u001b[0m" : "\u001b[32mINFO\u001b[0m";
-  return `${time} ${level} api[4211]: GET /orders/${(number * 7919) % 1_000_003} 200 in ${(number * 31) % 997} ms\r\n`;
-}
 
 describe.skipIf(!hasProgram("chromium"))("the player in Chromium", () => {
   let cluster: TestCluster;
@@ -103,7 +67,7 @@ describe.skipIf(!hasProgram("chromium"))("the player in Chromium", () => {
   }
 
   test("a recording of any length begins within a second, and goes anywhere within two, in bounded memory", async () => {
-    const { file, seconds, times } = await writeLong((long ? 500 : 24) * mib);
+    const { file, seconds, times } = await longRecording((long ? 500 : 24) * mib);
     expect(file.length).toBeLessThan(64 * mib);
     const sid = await recordSession(cluster, { user: "alice", seconds, texts: file });
     await page.getByRole("navigation").getByRole("link", { name: "Sessions" }).click();
@@ -144,7 +108,7 @@ describe.skipIf(!hasProgram("chromium"))("the player in Chromium", () => {
   }, 600_000);
 
   test("every control works by keyboard, and the search goes to what it found", async () => {
-    const texts = [header, shows(1, "one\r\n"), shows(20, "two\r\n"), shows(200, "three\r\n"), shows(201, "the needle\r\n")];
+    const texts = [castHeader, shows(1, "one\r\n"), shows(20, "two\r\n"), shows(200, "three\r\n"), shows(201, "the needle\r\n")];
     const sid = await recordSession(cluster, { user: "alice", seconds: 240, texts });
     await page.goto(`${site}/web/recordings/${sid}`);
     await expect.poll(screen).toContain("one");
@@ -191,7 +155,7 @@ describe.skipIf(!hasProgram("chromium"))("the player in Chromium", () => {
   });
 
   test("in screen reader mode, what the terminal showed is text in the page, also on the next visit", async () => {
-    const sid = await recordSession(cluster, { user: "alice", texts: [header, shows(0.1, "readable words\r\n")] });
+    const sid = await recordSession(cluster, { user: "alice", texts: [castHeader, shows(0.1, "readable words\r\n")] });
     await page.goto(`${site}/web/recordings/${sid}`);
     await expect.poll(screen).toContain("readable words");
     const readable = page.getByRole("listitem").filter({ hasText: "readable words" });
@@ -238,7 +202,7 @@ describe.skipIf(!hasProgram("chromium"))("the player in Chromium", () => {
     const sid = String(await dialog.locator("code").first().textContent());
     await picture("session-dialog");
     // The host of this story records nothing: this is the recording that one would send.
-    const texts = [header, shows(1, "before\r\n"), shows(3, "at the end\r\n")];
+    const texts = [castHeader, shows(1, "before\r\n"), shows(3, "at the end\r\n")];
     await recordSession(cluster, { user: "alice", sid, isRunning: true, texts });
     await dialog.getByRole("link", { name: "Follow the recording" }).click();
     await expect.poll(screen).toContain("at the end");

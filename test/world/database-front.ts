@@ -1,0 +1,99 @@
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect } from "vitest";
+import type { Cluster } from "./cluster.ts";
+import type { ProxyProcess } from "./cluster-proxy.ts";
+import type { User } from "./cluster-user.ts";
+import { DatabaseWorld } from "./database-world.ts";
+import { freePorts } from "./free-port.ts";
+import { type Finished, run, start } from "./program.ts";
+import { offerServerOfEach, type ServerOfEach } from "./server-of-each.ts";
+import { until } from "./until.ts";
+
+/** Facts that `tsh db config --format=json` prints. */
+export interface DirectConfig {
+  /** Address and port of the proxy. */
+  readonly direct: string;
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+  readonly direct_command: string;
+}
+
+/** A cluster whose proxy has a port for each database protocol, a server of each behind its agent, and alice, who uses stock clients. */
+export interface DatabaseFront extends AsyncDisposable {
+  readonly cluster: Cluster;
+  readonly servers: ServerOfEach;
+  /** A second proxy, and its port for PostgreSQL. */
+  readonly second: ProxyProcess;
+  readonly secondPort: number;
+  readonly alice: User;
+  /** Of alice's clients. */
+  env(): Record<string, string>;
+  tsh(...args: readonly string[]): Promise<Finished>;
+  /** Logs in to the database as `reader`, and returns what its clients need. */
+  logIn(name: string, ...more: readonly string[]): Promise<DirectConfig>;
+  psql(conninfo: string, ...args: readonly string[]): Promise<Finished>;
+  /** Starts a query that lasts in this psql and presses Ctrl-C: its error output, and how long it took to end, ms. */
+  interrupt(psql: string, conninfo: string): Promise<{ readonly said: string; readonly ms: number }>;
+}
+
+export async function openDatabaseFront(): Promise<DatabaseFront> {
+  const [postgres = 0, mysql = 0, mongo = 0, redis = 0, secondPort = 0] = await freePorts(5);
+  const lines = Object.entries({ postgres, mysql, mongo, redis }).map(([name, port]) => `  ${name}_listen_addr: 127.0.0.1:${port}\n`);
+  const world = await DatabaseWorld.open({ split: true, proxyService: `${lines.join("")}  mysql_server_version: 8.0.99-front\n` });
+  try {
+    return await serveClients(world, secondPort);
+  } catch (thrown) {
+    await world[Symbol.asyncDispose]();
+    throw thrown;
+  }
+}
+
+async function serveClients(world: DatabaseWorld, secondPort: number): Promise<DatabaseFront> {
+  const { cluster } = world;
+  const second = await cluster.addProxy({ name: "second", proxyService: `  postgres_listen_addr: 127.0.0.1:${secondPort}\n` });
+  const servers = await offerServerOfEach(world);
+  await servers.postgres?.sql("grant pg_read_all_data to reader");
+  const alice = await world.user("alice", { db_users: ["reader", "writer"], db_names: ["*"] });
+  const env = () => ({ HOME: alice.home, PGSERVICEFILE: join(alice.home, "services.conf") });
+  const tsh = async (...args: readonly string[]): Promise<Finished> => await alice.tsh(args, { env: env() });
+  return {
+    cluster,
+    servers,
+    second,
+    secondPort,
+    alice,
+    env,
+    tsh,
+    logIn: async (name, ...more) => {
+      expect(await tsh("db", "login", "--db-user=reader", ...more, name)).toMatchObject({ status: 0, stderr: "" });
+      const config = JSON.parse((await tsh("db", "config", "--format=json", name)).stdout) as DirectConfig;
+      expect(config.direct).toMatch(/^127\.0\.0\.1:\d+$/);
+      return config;
+    },
+    psql: async (conninfo, ...args) => await run("psql", ["-XAt", conninfo, ...args], { env: env() }),
+    interrupt: async (psql, conninfo) => {
+      const child = start(psql, ["-XAt", conninfo, "-c", "select pg_sleep(60)"], { env: env() });
+      let said = "";
+      child.stderr?.on("data", (chunk: Buffer) => (said += String(chunk)));
+      const running = "select 'yes' from pg_stat_activity where usename = 'reader' and state = 'active' and query like '%pg_sleep(60)'";
+      await until("the query runs", async () => (await servers.postgres?.sql(running))?.includes("yes") === true);
+      const began = performance.now();
+      child.kill("SIGINT");
+      await once(child, "close");
+      return { said, ms: performance.now() - began };
+    },
+    [Symbol.asyncDispose]: async () => await world[Symbol.asyncDispose](),
+  };
+}
+
+export function portOf({ direct }: DirectConfig): number {
+  return Number(direct.split(":")[1]);
+}
+
+/** The files of the certificate, as Node's TLS takes them. */
+export async function tlsOf({ ca, cert, key }: DirectConfig): Promise<{ readonly ca: Buffer; readonly cert: Buffer; readonly key: Buffer }> {
+  return { ca: await readFile(ca), cert: await readFile(cert), key: await readFile(key) };
+}
