@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { silentLog } from "../../../core/log/log.ts";
 import { canonicalHeader } from "../../../core/resources/app-headers.ts";
 import { someRuns } from "../../../test/fuzz/some-runs.ts";
+import { turns } from "../../../test/inside/turns.ts";
 import { fieldPairs } from "../../http/exchange.ts";
 import { serveHttp1 } from "../../http/serve-http1.ts";
 import { offeredApp } from "../offered-app.ts";
@@ -65,8 +66,7 @@ async function serve(bytes: string) {
   near.on("error", () => {});
   const served = serveHttp1(far, webHandlers(session), { firstMs: 5_000, idleMs: 20, maxExchanges: 100 });
   near.write(bytes, "latin1");
-  // All is in memory: what can happen has happened after some turns.
-  for (let turn = 0; turn < 40; turn += 1) await new Promise((resolve) => void setImmediate(resolve));
+  await turns(40);
   near.end();
   await served;
   upstream.close();

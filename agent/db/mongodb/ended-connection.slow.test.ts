@@ -1,6 +1,7 @@
 import { serialize } from "bson";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { turns } from "../../../test/inside/turns.ts";
 import { find, hello, TestSessions } from "./testing/test-sessions.ts";
 import { opMsg } from "./wire-message.ts";
 
@@ -63,7 +64,7 @@ describe("a connection of a MongoDB client", () => {
     await client.ask(hello);
     await client.ask(find);
     client.send(find);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await turns();
     expect(sessions.server.commands.filter(({ name }) => name === "find")).toHaveLength(1);
     room.reject(new PlatformError("limit", "the audit is full"));
     await client.ended;
@@ -82,7 +83,7 @@ describe("a connection of a MongoDB client", () => {
     });
     while (!isOver) {
       client.write(many);
-      await new Promise((resolve) => setTimeout(resolve, 1));
+      await turns(1);
     }
     expect(await done).toMatchObject({ code: "limit" });
   });

@@ -54,7 +54,8 @@ describe("a connection of a MongoDB client to a replica set", () => {
     set.elect(undefined);
     const { client } = await sessions.open({ members });
     const answer = client.ask(hello);
-    setTimeout(() => set.elect(members[0]?.address), 100);
+    await expect.poll(() => members.every(({ commands }) => commands.length > 0)).toBe(true);
+    set.elect(members[0]?.address);
     expect(await answer).toMatchObject({ isWritablePrimary: true, ok: 1 });
   });
 });

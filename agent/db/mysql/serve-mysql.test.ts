@@ -45,12 +45,14 @@ test("the recording has each command with its result", async () => {
 });
 
 test("the reason of a cut has the number that the client expects: 0 between commands, the next one within an answer", async () => {
+  const cut = Promise.withResolvers<void>();
   const row = packet(4, Buffer.concat([Buffer.of(80), Buffer.alloc(80, 0x61)]));
   server.serve = async (socket) => {
     socket.write(okPacket(3, 2));
     await read(socket, 0);
     socket.write(Buffer.concat([packet(1, Buffer.of(1)), packet(2, Buffer.from("\u0003def")), packet(3, Buffer.of(1, 0x31)), row.subarray(0, 50)]));
-    setTimeout(() => socket.write(Buffer.concat([row.subarray(50), packet(5, Buffer.of(1, 0x31))])), 100);
+    await cut.promise;
+    socket.write(Buffer.concat([row.subarray(50), packet(5, Buffer.of(1, 0x31))]));
   };
   const idle = await server.start();
   await logIn(idle.near);
@@ -63,6 +65,7 @@ test("the reason of a cut has the number that the client expects: 0 between comm
   for (const sequence of [1, 2, 3]) await read(busy.near, sequence);
   await once(busy.near, "readable");
   busy.end(new PlatformError("denied", "alice is locked"));
+  cut.resolve();
   expect(await read(busy.near, 4)).toEqual(row.subarray(4));
   const next = await read(busy.near, 5);
   const words = next[0] === 0xff ? next : await read(busy.near, 6);

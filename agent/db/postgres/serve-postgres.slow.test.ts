@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { statementLog } from "../../../test/inside/statement-log.ts";
+import { turns } from "../../../test/inside/turns.ts";
 import { CancelKeys } from "./cancel-keys.ts";
 import { encodeMessage } from "./error-response.ts";
 import { encodeCancel, tlsRequest } from "./first-packet.ts";
@@ -125,7 +126,7 @@ describe("the engine of PostgreSQL", () => {
     one.near.write(first);
     await expect.poll(() => seen).toBe(first.length);
     one.near.write(query("select 2"));
-    await new Promise((resolve) => setTimeout(resolve, 30));
+    await turns();
     expect(seen).toBe(first.length);
     room.resolve();
     await expect.poll(() => seen).toBe(first.length + query("select 2").length);

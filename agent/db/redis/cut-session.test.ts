@@ -1,6 +1,6 @@
-import { setTimeout as after } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { turns } from "../../../test/inside/turns.ts";
 import { TestSession } from "./testing/test-session.ts";
 
 describe("a session with a server", () => {
@@ -82,7 +82,7 @@ describe("a session with a server", () => {
     redis.say("GET", "one");
     expect(await redis.until("one\r\n")).toBe("$3\r\none\r\n");
     redis.say("BLPOP", "list", "0");
-    await after(50);
+    await turns();
     expect(redis.server.seen).toHaveLength(2);
     room.reject(new PlatformError("limit", "the disk is full"));
     await redis.until("");

@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
-import { setTimeout as after } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { engineSession } from "../../../test/inside/engine-session.ts";
 import { statementLog } from "../../../test/inside/statement-log.ts";
+import { turns } from "../../../test/inside/turns.ts";
 import type { ServerAccess } from "../engine.ts";
 import { TestSession } from "./testing/test-session.ts";
 
@@ -51,7 +51,7 @@ describe("a session with a server", () => {
       throw new PlatformError("denied", "access to cache denied\r\n+OK", { hint: "ask for it" });
     };
     await redis.open({ judge });
-    await after(50);
+    await turns();
     expect(redis.inside.near.readableLength).toBe(0);
     redis.say("HELLO", "3");
     redis.say("CLIENT", "SETINFO", "LIB-NAME", "x");

@@ -2,7 +2,6 @@ import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { compiledStarter } from "../../../test/inside/compiled-starter.ts";
 import { OwnTcp, type TcpSockets } from "./tcp-sockets.ts";
@@ -55,7 +54,7 @@ test.for(kinds)("TCP of %s process: connections and listeners belong to it, both
       return client;
     }),
   );
-  while (arrived.length < 5) await sleep(5);
+  await expect.poll(() => arrived.length).toBe(5);
   const texts = await Promise.all(arrived.map(async (socket) => (await socket.setEncoding("utf8").toArray()).join("")));
   expect(texts.sort()).toEqual([0, 1, 2, 3, 4].map((index) => `from ${index}`));
   for (const socket of [...arrived, ...clients]) socket.destroy();

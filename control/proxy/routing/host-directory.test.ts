@@ -10,6 +10,7 @@ import {
 } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { createLog } from "../../../core/log/log.ts";
+import { turns } from "../../../test/inside/turns.ts";
 import { HostDirectory } from "./host-directory.ts";
 
 const [idA, idB] = ["aaaaaaaa-1111-4111-8111-111111111111", "bbbbbbbb-1111-4111-8111-111111111111"];
@@ -42,7 +43,7 @@ class FakeAuth implements Pick<AuthClient, "watchHosts" | "findDirectHosts"> {
   /** Undefined: the watch breaks off. */
   async send(next: HostsEvent | undefined): Promise<void> {
     this.#next.resolve(next);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await turns();
   }
 
   async *#events(): AsyncGenerator<HostsEvent> {

@@ -36,8 +36,9 @@ const undialled = { current: () => Promise.reject(new Error("no agent is to be d
 const wanted = { kind: "kube", target: "prod", hostAuthorities: [] } as const;
 const services = { identity: undialled, now: () => new Date(), log: silentLog };
 
-/** Agents with a tunnel that do not answer, as `Tunnel.openStream` has it. `answer`: the one that was tried last does now. */
+/** Agents with a tunnel that do not answer, as `Tunnel.openStream` has it, under a clock that stands still. `answer`: the one that was tried last does now. */
 function silentAgents(count: number) {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const tried: string[] = [];
   let answer: (channel: Duplex) => void = () => {};
   const agents = Array.from({ length: count }, (_, index) => {
@@ -54,7 +55,6 @@ function silentAgents(count: number) {
 }
 
 test("all agents together have 15 s: the last one that was tried is given up, and no other is tried", async () => {
-  vi.useFakeTimers();
   const { agents, tried, answer } = silentAgents(5);
   const opening = expect(openToAgent(agents, wanted, services)).rejects.toMatchObject({
     code: "unavailable",

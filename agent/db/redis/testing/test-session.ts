@@ -1,4 +1,5 @@
-import { setTimeout as after } from "node:timers/promises";
+import { once } from "node:events";
+import type { Duplex } from "node:stream";
 import type { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { type EngineSessionOptions, engineSession, type InsideEngineSession } from "../../../../test/inside/engine-session.ts";
 import type { EngineSession } from "../../engine.ts";
@@ -54,7 +55,7 @@ export class TestSession implements AsyncDisposable {
       if (chunk !== null) text += chunk;
       if (text.endsWith(end) && end !== "") return text;
       if (near.readableEnded || near.destroyed) return `${text}<end>`;
-      await after(2);
+      await changeOf(near);
     }
   }
 
@@ -72,4 +73,11 @@ export class TestSession implements AsyncDisposable {
     this.server[Symbol.dispose]();
     await this.#ended;
   }
+}
+
+/** The next bytes, the end or the close of a stream. */
+async function changeOf(stream: Duplex): Promise<void> {
+  const over = new AbortController();
+  await Promise.race(["readable", "end", "close"].map(async (event) => await once(stream, event, over)));
+  over.abort();
 }
