@@ -26,20 +26,20 @@ function world() {
 
 test("a known digest causes no request, and neither does a missing one", () => {
   const { follower, answers, known } = world();
-  follower.told(trustedDigest(known.now));
-  follower.told("");
+  follower.announced(trustedDigest(known.now));
+  follower.announced("");
   expect(answers).toHaveLength(0);
 });
 
 test("a different digest causes one request at a time, and another after an answer or a failure", async () => {
   const { follower, answers } = world();
-  follower.told("other");
-  follower.told("another");
+  follower.announced("other");
+  follower.announced("another");
   expect(answers).toHaveLength(1);
   const asked = follower.ask();
   answers[0]?.reject(new Error("away"));
   await expect(asked).resolves.toBeUndefined();
-  follower.told("other");
+  follower.announced("other");
   expect(answers).toHaveLength(2);
   const again = follower.ask();
   answers[1]?.resolve(newest);

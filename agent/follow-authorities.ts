@@ -5,7 +5,7 @@ import type { AccessSource } from "./access/access-source.ts";
 
 export interface AuthorityFollower {
   /** A proxy reports a digest of the authorities: they are fetched when it differs from this host's. */
-  told(digest: string): void;
+  announced(digest: string): void;
   /** Fetches them after a refusal that a new authority may explain. Never throws. */
   ask(): Promise<void>;
 }
@@ -36,7 +36,7 @@ export function followAuthorities(
     return asking;
   };
   return {
-    told: (digest) => {
+    announced: (digest) => {
       if (digest !== "" && digest !== trustedDigest(identity.current())) void ask();
     },
     ask,

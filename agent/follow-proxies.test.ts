@@ -40,11 +40,11 @@ function world(file = join(folder, `${Math.random()}.json`)) {
 
 test("an unknown revision is fetched, a known one is not", async () => {
   const { state, lists, follower, file } = world();
-  follower.told("1");
+  follower.announced("1");
   await expect.poll(() => lists).toEqual([["p1"]]);
-  follower.told("1");
+  follower.announced("1");
   Object.assign(state, { revision: "2", proxies: [proxy(1), proxy(2)] });
-  follower.told("2");
+  follower.announced("2");
   await expect.poll(() => lists).toEqual([["p1"], ["p1", "p2"]]);
   expect(state.asked).toBe(2);
   await expect.poll(async () => (await readList(file)).map(({ name }) => name)).toEqual(["p1", "p2"]);
@@ -52,10 +52,10 @@ test("an unknown revision is fetched, a known one is not", async () => {
 
 test("a stale proxy that keeps reporting an old revision causes one request", async () => {
   const { state, follower } = world();
-  follower.told("1");
+  follower.announced("1");
   await expect.poll(() => state.asked).toBe(1);
   for (let count = 0; count < 5; count += 1) {
-    follower.told("0");
+    follower.announced("0");
     await expect.poll(() => state.asked).toBe(2);
   }
 });
@@ -63,13 +63,13 @@ test("a stale proxy that keeps reporting an old revision causes one request", as
 test("an unreachable auth service is asked again at the next report; an older proxy reports nothing", async () => {
   const { state, lists, follower } = world();
   state.fails = true;
-  follower.told("");
-  follower.told("1");
+  follower.announced("");
+  follower.announced("1");
   await expect.poll(() => state.asked).toBe(1);
   state.fails = false;
   await expect
     .poll(() => {
-      follower.told("1");
+      follower.announced("1");
       return lists;
     })
     .toEqual([["p1"]]);

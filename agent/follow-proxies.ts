@@ -22,7 +22,7 @@ export interface FollowProxiesOptions {
 
 export interface ProxyFollower {
   /** A proxy reports the revision of the list: it is fetched when it differs from the one held here. */
-  told(revision: string): void;
+  announced(revision: string): void;
 }
 
 /** Maximum proxies in one list. */
@@ -75,7 +75,7 @@ export function followProxies(options: FollowProxiesOptions, signal: AbortSignal
     asking = false;
   };
   return {
-    told: (revision) => {
+    announced: (revision) => {
       if (revision === "" || revision === known || asked.includes(revision)) return;
       wanted = revision;
       if (!asking) void ask();

@@ -59,8 +59,8 @@ export async function followUpdater(options: FollowOptions): Promise<UpdaterSide
   const release = await openRelease(env, log);
   const upgrader = release === undefined ? "unit" : "kube";
   const enrolled = async (): Promise<boolean> => (await findUpgrader(env, places)).upgrader === upgrader;
-  const told = env.PLATFORM_EXT_UPGRADER;
-  if (told !== undefined && told !== "" && told !== "unit" && told !== "kube") log.warn("PLATFORM_EXT_UPGRADER has an unknown value", { told });
+  const value = env.PLATFORM_EXT_UPGRADER;
+  if (value !== undefined && value !== "" && value !== "unit" && value !== "kube") log.warn("PLATFORM_EXT_UPGRADER has an unknown value", { value });
   const keeper: ScheduleKeeper = new ScheduleKeeper({
     place: release?.schedule ?? scheduleFile(join(places.configDir, "schedule")),
     enrolled,

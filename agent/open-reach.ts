@@ -52,7 +52,7 @@ export interface ReachParts {
 export async function openReach(parts: ReachParts, end: AbortSignal): Promise<Reach> {
   const { config, env, log, clock, access, updater, authorities, labels, serve, worked } = parts;
   const { way, nodename } = config;
-  const told = {
+  const common = {
     log,
     serve,
     onAccess: (revision: string) => access.announce(revision),
@@ -65,7 +65,7 @@ export async function openReach(parts: ReachParts, end: AbortSignal): Promise<Re
     const own = { identity, auth, audit: outbox.audit, access, authorities, sockets, services, local, offered, onResources };
     // A host with a tunnel has no use for it.
     const { openDirect } = await import("./direct/open-direct.ts");
-    return await openDirect({ ...own, ...told, way, nodename, steady: clock.steady });
+    return await openDirect({ ...own, ...common, way, nodename, steady: clock.steady });
   }
   const { proxyServer, isLocal = false } = way;
   const next = {
@@ -86,15 +86,15 @@ export async function openReach(parts: ReachParts, end: AbortSignal): Promise<Re
   const onList = (proxies: readonly ClusterProxy[]): void => tunnels.follow(proxies);
   const list = followProxies({ client: () => parts.auth.client(), log, onList, file }, end);
   const tunnels: Tunnels = new Tunnels({
-    ...told,
+    ...common,
     hostId: parts.identity.current().hostId,
     offered: parts.offered,
     home: next.home,
     remembered: await readList(file),
     clock,
     open: (to, onStream, ended) => openNext(next, { ...to, onStream }, AbortSignal.any([ended, end])).finally(worked),
-    onAuthorities: authorities.told,
-    onProxies: list.told,
+    onAuthorities: authorities.announced,
+    onProxies: list.announced,
     onResources: parts.onResources,
   });
   return tunnels;

@@ -75,7 +75,7 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
   return Object.assign(streams, {
     process: live.process,
     offered: sources.length > 0 ? all : undefined,
-    onResources: (revision: string) => news.told(revision),
+    onResources: (revision: string) => news.announced(revision),
   });
 }
 

@@ -57,7 +57,7 @@ export class Tunnel {
   /** The proxy, of a version before, was found to take no resources. */
   #isTooOld = false;
   /** The host status that the proxy knows, JSON. */
-  #told: string;
+  #reported: string;
 
   constructor(opened: OpenedTunnel, deps: { log: Log; clock: Clock; events: TunnelEvents }) {
     const { clock, log, events } = deps;
@@ -65,7 +65,7 @@ export class Tunnel {
     this.#log = log;
     this.#events = events;
     this.openedAt = clock.steady();
-    this.#told = JSON.stringify([opened.status, opened.labels]);
+    this.#reported = JSON.stringify([opened.status, opened.labels]);
     this.#timer = this.#watch(clock);
     opened.connection.once("close", () => this.end("the connection closed"));
     opened.transport.once("close", () => this.end("the connection closed"));
@@ -98,8 +98,8 @@ export class Tunnel {
   /** Sends the host's status to the proxy, unless the proxy knows it. */
   tell(status: HostStatus, labels: Labels): void {
     const text = JSON.stringify([status, labels]);
-    if (text === this.#told) return;
-    this.#told = text;
+    if (text === this.#reported) return;
+    this.#reported = text;
     this.#send({ type: "status", status, labels });
   }
 

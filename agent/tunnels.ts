@@ -184,9 +184,9 @@ export class Tunnels implements Reach {
 
   #adopt(entry: Entry, { opened, at }: { opened: OpenedTunnel; at: string }): void {
     const { log, clock, onAccess, onMaintenance, onAuthorities, onProxies, onResources } = this.#options;
-    const { notice, proxyId: told } = opened.welcome;
+    const { notice, proxyId: announced } = opened.welcome;
     // The id in its certificate counts: no proxy can take another's place.
-    const proxyId = entry.proxy ?? told;
+    const proxyId = entry.proxy ?? announced;
     entry.proxy = proxyId;
     if (entry.state === "opening") entry.state = "up";
     this.#tries.met(proxyId, at);

@@ -61,8 +61,8 @@ export async function openDirect(options: DirectOptions): Promise<Reach> {
   };
   const { onAccess, onMaintenance, onResources, offered, steady } = options;
   const calls = { client: () => auth.client(), drop: () => auth.close(), renew: () => auth.renew() };
-  const told = { onConnected: () => void authorities.ask(), onAccess, onMaintenance, onResources, offered };
-  const follow = new FollowAuth({ log, ...calls, facts, ...told, serves: () => options.sockets.isStarted, steady });
+  const handlers = { onConnected: () => void authorities.ask(), onAccess, onMaintenance, onResources, offered };
+  const follow = new FollowAuth({ log, ...calls, facts, ...handlers, serves: () => options.sockets.isStarted, steady });
   auth.onRenewed(() => follow.moveWatch());
   void options.sockets.started.then(() => follow.tell());
   const end = new AbortController();

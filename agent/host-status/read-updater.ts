@@ -34,8 +34,8 @@ export interface FoundUpgrader {
  */
 export async function findUpgrader(env: Env, { program, configDir }: UpdaterPlaces): Promise<FoundUpgrader> {
   const installed = await isExecutable(program);
-  const told = env.PLATFORM_EXT_UPGRADER;
-  if (told === "unit" || told === "kube") return { upgrader: told, installed };
+  const value = env.PLATFORM_EXT_UPGRADER;
+  if (value === "unit" || value === "kube") return { upgrader: value, installed };
   return { upgrader: installed && (await isFolder(configDir)) ? "unit" : "none", installed };
 }
 

@@ -14,22 +14,22 @@ function world() {
 
 test("a revision is news once, from whichever proxy it comes, and also when an older one is repeated", () => {
   const { news, count, stop } = world();
-  for (const revision of ["a", "a", "b", "a", "b", "a"]) news.told(revision);
+  for (const revision of ["a", "a", "b", "a", "b", "a"]) news.announced(revision);
   expect(count()).toBe(2);
-  news.told("c");
+  news.announced("c");
   expect(count()).toBe(3);
   stop.abort();
-  news.told("d");
+  news.announced("d");
   expect(count()).toBe(3);
 });
 
 test("reports count for half a minute", () => {
   const { news, clock } = world();
   expect(news.isLive()).toBe(false);
-  news.told("a");
+  news.announced("a");
   expect(news.isLive()).toBe(true);
   clock.ms = 29_999;
-  news.told("a");
+  news.announced("a");
   clock.ms += 29_999;
   expect(news.isLive()).toBe(true);
   clock.ms += 1;
@@ -38,7 +38,7 @@ test("reports count for half a minute", () => {
 
 test("a proxy that reports another revision each time costs no memory", () => {
   const { news, count } = world();
-  for (let revision = 0; revision < 1_000; revision += 1) news.told(String(revision));
-  news.told("999");
+  for (let revision = 0; revision < 1_000; revision += 1) news.announced(String(revision));
+  news.announced("999");
   expect(count()).toBe(1_000);
 });

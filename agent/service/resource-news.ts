@@ -8,7 +8,7 @@ export class ResourceNews {
   readonly #steady: () => number;
   readonly #listeners = new Set<() => void>();
   readonly #seen = new Set<string>();
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #announcedAt = Number.NEGATIVE_INFINITY;
 
   /** `steady`: monotonic milliseconds. */
   constructor(steady: () => number = () => performance.now()) {
@@ -16,8 +16,8 @@ export class ResourceNews {
   }
 
   /** A proxy reports the revision of the resources; only one that was not reported before is news. */
-  told(revision: string): void {
-    this.#toldAt = this.#steady();
+  announced(revision: string): void {
+    this.#announcedAt = this.#steady();
     if (this.#seen.has(revision)) return;
     this.#seen.add(revision);
     for (const oldest of this.#seen) {
@@ -29,7 +29,7 @@ export class ResourceNews {
 
   /** Whether changes are reported now: a proxy of the version before does not, nor does one that has lost the auth service. */
   isLive(): boolean {
-    return this.#steady() - this.#toldAt < liveMs;
+    return this.#steady() - this.#announcedAt < liveMs;
   }
 
   /** Called when something may have changed, until the signal. */

@@ -90,8 +90,8 @@ export function lastError(log: string): string | undefined {
   const lines = log.split("\n");
   for (let at = lines.length - 1; at >= 0; at -= 1) {
     const line = lines[at] ?? "";
-    const told = /^ERROR: (.*)$/.exec(line)?.[1] ?? /^\S+ ERROR (.*)$/.exec(line)?.[1] ?? jsonError(line);
-    if (told !== undefined) return told.slice(0, 500);
+    const message = /^ERROR: (.*)$/.exec(line)?.[1] ?? /^\S+ ERROR (.*)$/.exec(line)?.[1] ?? jsonError(line);
+    if (message !== undefined) return message.slice(0, 500);
   }
   return undefined;
 }

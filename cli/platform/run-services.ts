@@ -51,7 +51,7 @@ export async function runServices(options: RunOptions, signal: AbortSignal): Pro
   };
   if (control) {
     const report = state.reportControl.bind(state);
-    const told = { certificatesInUse, failedReload: () => state.failedReload, report, ready: facts.resolve };
+    const hooks = { certificatesInUse, failedReload: () => state.failedReload, report, ready: facts.resolve };
     const deps = { log: log.with({ component: "control" }), env, sockets, retire, ...told };
     parts.push(part(() => services.control(config, deps, both)));
   }

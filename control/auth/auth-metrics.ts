@@ -53,11 +53,11 @@ function addHosts(gauge: AddGauge, { presence, nodes }: Pick<Watched, "presence"
   const versions = countBy(nodes, ({ spec, status }) => JSON.stringify([withoutV(spec.version), status?.host?.upgrader ?? "unknown"]));
   const known = [...versions].sort((a, b) => b[1] - a[1]);
   const others = known.slice(maxVersions).reduce((sum, [, count]) => sum + count, 0);
-  const told = known.slice(0, maxVersions).map(([key, count]) => {
+  const counts = known.slice(0, maxVersions).map(([key, count]) => {
     const [version = "", upgrader = ""] = JSON.parse(key) as string[];
     return [{ version, upgrader }, count] as const;
   });
-  gauge("platform_hosts", "Hosts of the inventory", others === 0 ? told : [...told, [{ version: "other", upgrader: "other" }, others]]);
+  gauge("platform_hosts", "Hosts of the inventory", others === 0 ? counts : [...counts, [{ version: "other", upgrader: "other" }, others]]);
   gauge("platform_hosts_offering", "Connected hosts that offer a service, by its kind", offering(nodes));
   const reasons = countBy(nodes, ({ status }) => status?.host?.reason);
   gauge(
@@ -76,11 +76,11 @@ function offering(nodes: readonly Node[]): Series {
 
 function addVersions(gauge: AddGauge, { channels, live }: Watched): void {
   const troubles = countBy(channels.troubles(), ({ channel, kind }) => JSON.stringify([channel, kind]));
-  const told = [...troubles].slice(0, maxVersions).map(([key, count]) => {
+  const failing = [...troubles].slice(0, maxVersions).map(([key, count]) => {
     const [channel = "", kind = ""] = JSON.parse(key) as string[];
     return [{ channel, kind }, count] as const;
   });
-  gauge("platform_channel_trouble", "Proxies at which a version channel serves none (beyond_major) or its upstream fails (upstream_failed)", told);
+  gauge("platform_channel_trouble", "Proxies at which a version channel serves none (beyond_major) or its upstream fails (upstream_failed)", failing);
   const here = [...live.all()].flatMap(([, node]) => (node.connected ? [judgeFit(node.version, version)] : []));
   const unfit = [...countBy(here, (fit) => (fit === "too_new" || fit === "too_old" ? fit : undefined))];
   gauge(

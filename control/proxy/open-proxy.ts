@@ -125,12 +125,12 @@ async function retire({ services, listeners, web }: RunningParts, signal: AbortS
   const since = clock();
   life.retired = true;
   await listeners.close();
-  const told = new WeakSet<object>();
+  const notified = new WeakSet<object>();
   const isBusy = (): boolean => relaying.size > 0 || opening.size > 0 || halfOpen.size > 0 || web.requests > 0;
   do {
     for (const tunnel of registry.all()) {
-      if (!told.has(tunnel)) tunnel.send({ type: "drain" });
-      told.add(tunnel);
+      if (!notified.has(tunnel)) tunnel.send({ type: "drain" });
+      notified.add(tunnel);
     }
     if (clock() - since >= keptIdleMs) kept.closeIdle();
     await wait(retiredLookMs, signal);

@@ -98,9 +98,9 @@ export function storageContract(name: string, open: () => Promise<Opened>): void
       await t.storage.delete("/b/1");
       t.forward(10);
       await t.storage.put({ key: "/c/2", value: "1" });
-      const told: string[] = [];
-      for (let count = 0; count < 4; count += 1) told.push(describeChange((await changes.next()).value));
-      expect(told).toEqual(["put /a/1", "put /b/1", "delete /b/1", "delete /a/1"]);
+      const seen: string[] = [];
+      for (let count = 0; count < 4; count += 1) seen.push(describeChange((await changes.next()).value));
+      expect(seen).toEqual(["put /a/1", "put /b/1", "delete /b/1", "delete /a/1"]);
       const waiting = changes.next();
       stop.abort();
       expect((await waiting).done).toBe(true);

@@ -139,9 +139,9 @@ export function fromSshCertificate(fields: SshCertificateFields): Identity {
     const id = fields.keyId;
     const cluster = common.cluster ?? "";
     const principals = new Set(fields.principals);
-    const told = fields.extensions.get(extension.hostNames);
+    const stated = fields.extensions.get(extension.hostNames);
     // Certificates of the previous version have every name twice, alone and with the cluster appended; the id too.
-    const names = told === undefined ? fields.principals.filter((name) => name !== id && principals.has(`${name}.${cluster}`)) : json(told);
+    const names = stated === undefined ? fields.principals.filter((name) => name !== id && principals.has(`${name}.${cluster}`)) : json(stated);
     return checkIdentity({ kind: "host", id, role: fields.extensions.get(extension.hostRole), names, ...common });
   }
   return checkIdentity({

@@ -126,14 +126,14 @@ function homeDirectory({ names, home }: SftpContext, reader: Reader): Reply {
 }
 
 function namesById({ names }: SftpContext, reader: Reader): Reply {
-  const told = (ids: Buffer, name: (id: number) => string | undefined): Buffer => {
+  const namesOf = (ids: Buffer, name: (id: number) => string | undefined): Buffer => {
     const list = new Reader(ids);
     const parts: Buffer[] = [];
     while (!list.done) parts.push(string(name(list.u32()) ?? ""));
     return string(Buffer.concat(parts));
   };
-  const users = told(reader.string(), (id) => names.user(id));
-  return { type: "extended_reply", data: Buffer.concat([users, told(reader.string(), (id) => names.group(id))]) };
+  const users = namesOf(reader.string(), (id) => names.user(id));
+  return { type: "extended_reply", data: Buffer.concat([users, namesOf(reader.string(), (id) => names.group(id))]) };
 }
 
 function fsync({ handles }: SftpContext, reader: Reader): Reply {

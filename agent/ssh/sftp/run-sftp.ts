@@ -92,7 +92,7 @@ interface StartSftp {
 /** `session-start` turns into the own executable's `__sftp`, which becomes the user and serves files. */
 function startSftp(user: UnixUser, { launch, starter, group, pam }: StartSftp): StartedProgram {
   const { login, uid, gid, home } = user;
-  const told: SftpInstructions = { login, uid, gid, home, becomeUser: process.geteuid?.() === 0, keepsGroups: pam !== undefined };
+  const order: SftpInstructions = { login, uid, gid, home, becomeUser: process.geteuid?.() === 0, keepsGroups: pam !== undefined };
   const [command, ...args] = launch;
   const own = pam?.own ?? openSync(command, "r");
   try {
@@ -100,7 +100,7 @@ function startSftp(user: UnixUser, { launch, starter, group, pam }: StartSftp): 
       command: starter,
       args: ["files", "platform", ...(pam === undefined ? args : []), "__sftp"],
       env: { ...(pam?.variables ?? sessionOrder({ user, becomes: false })) },
-      instructions: JSON.stringify(told),
+      instructions: JSON.stringify(order),
       hasPipes: true,
       hasReports: true,
       more: own,

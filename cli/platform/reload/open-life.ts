@@ -58,8 +58,8 @@ export async function openLife(options: LifeOptions): Promise<Life> {
   };
   const stopping = stack.use(stopSignals(log, { onHangUp: () => (options.isTerminal ? stopping.stop("SIGHUP of the terminal") : reload()) }));
   const stop = (reason: string): void => stopping.stop(reason);
-  const told = { announce: (pid: number) => voice.announce(pid), say: (text: string) => voice.say(text) };
-  const reloader = new Reloader({ log, command: sameCommand(), env, sockets, dataDir, state, retire: () => retire.abort(), reclaim, stop, ...told });
+  const messages = { announce: (pid: number) => voice.announce(pid), say: (text: string) => voice.say(text) };
+  const reloader = new Reloader({ log, command: sameCommand(), env, sockets, dataDir, state, retire: () => retire.abort(), reclaim, stop, ...messages });
   stopping.signal.addEventListener("abort", () => {
     if (state.role === "main") voice.stopping();
     predecessor?.stopping();
@@ -77,14 +77,14 @@ export async function openLife(options: LifeOptions): Promise<Life> {
     log.info("this process has taken over", { pid: process.pid, version });
     reloader.start();
   };
-  const telling = setInterval(() => void tell(options, told.say), statusMs).unref();
+  const reporting = setInterval(() => void reportStatus(options, messages.say), statusMs).unref();
   const kept = stack.move();
   return {
     stopping: stopping.signal,
     retire: retire.signal,
     begin: () => predecessor?.follow({ log, ready: () => state.isReady, takeOver, announced: () => void voice.ready(), reload, stop }),
     [Symbol.asyncDispose]: async () => {
-      clearInterval(telling);
+      clearInterval(reporting);
       predecessor?.close();
       await reloader.stop();
       await kept.disposeAsync();
@@ -92,7 +92,7 @@ export async function openLife(options: LifeOptions): Promise<Life> {
   };
 }
 
-async function tell({ state, runtimeDirectory, log }: LifeOptions, say: (text: string) => void): Promise<void> {
+async function reportStatus({ state, runtimeDirectory, log }: LifeOptions, say: (text: string) => void): Promise<void> {
   if (state.role !== "main") return;
   // Only a successor has predecessors.
   if (runtimeDirectory !== undefined && state.reload.state !== "none") {

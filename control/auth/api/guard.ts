@@ -118,9 +118,9 @@ function refusal({ context, callerOf }: Api, { method, handler, browser, isWorki
 /** Methods that a proxy's web API calls for users. */
 const onBehalf: ReadonlySet<MethodName> = new Set<MethodName>(["getInvite", "acceptInvite", "createBrowserSession", "endAppSession"]);
 
-function clientAddress(caller: Caller, told: string | null): string | undefined {
+function clientAddress(caller: Caller, reported: string | null): string | undefined {
   const trusted = caller.kind === "host" && caller.identity.role === "proxy";
-  return trusted && told !== null && /^[0-9A-Za-z.:%[\]]{2,80}$/.test(told) ? told : undefined;
+  return trusted && reported !== null && /^[0-9A-Za-z.:%[\]]{2,80}$/.test(reported) ? reported : undefined;
 }
 
 /** Methods whose work records its own refusals, with more facts. */

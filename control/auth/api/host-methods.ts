@@ -105,8 +105,8 @@ export function routeMethods(api: Api): Handlers<"reportNode" | "watchHosts" | "
  * only itself, under a name of its certificate. Throws `denied` or `invalid`. Pure.
  */
 function nodeReport(request: ReportNodeRequest, caller: HostIdentity): NodeReport {
-  const { hostId, hostname, labels, services, version, connected, address, ending: told, statusJson, names } = request;
-  const ending = tunnelEndings.find((one) => one === told);
+  const { hostId, hostname, labels, services, version, connected, address, ending: reported, statusJson, names } = request;
+  const ending = tunnelEndings.find((one) => one === reported);
   const report = { hostId, hostname, labels, services, version, connected, address, ending, statusJson, names, proxy: caller.id };
   if (caller.role !== "node") return report;
   if (hostId !== caller.id) throw new PlatformError("denied", "access denied: an agent may report only its own host");

@@ -44,13 +44,13 @@ type Context = Pick<AuthContext, "storage" | "live" | "presence" | "names" | "cl
  * Hosts recorded under the target, except those already returned: a disconnected host keeps its name until its record is removed, so
  * that no other host is taken for it. Disconnected hosts come first.
  */
-export async function findRecorded(context: Context, target: string, told: ReadonlySet<string>): Promise<readonly RecordedHost[]> {
+export async function findRecorded(context: Context, target: string, returned: ReadonlySet<string>): Promise<readonly RecordedHost[]> {
   const { storage, live, names, clusterName } = context;
   const isConnected = (id: string): boolean => live.get(id)?.connected === true;
   const meant = await names.find(target.slice(0, 600), clusterName);
   // The usual case: the only host of that name, which the proxy already knows.
   if (meant.length === 1 && meant.every(isConnected)) return [];
-  const ids = meant.filter((id) => !told.has(id)).sort((a, b) => Number(isConnected(a)) - Number(isConnected(b)));
+  const ids = meant.filter((id) => !returned.has(id)).sort((a, b) => Number(isConnected(a)) - Number(isConnected(b)));
   const found = ids.slice(0, maxFound).map(async (id) => {
     const entry = await storage.get(documentKey("node", id));
     if (entry === undefined) return [];

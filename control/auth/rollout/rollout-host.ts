@@ -41,7 +41,7 @@ export interface Known {
 /** The roll-out's facts about a host of the inventory, and the host's channel. Pure. */
 export function toRolloutHost({ metadata, spec, status }: Node, { started, offered, asked }: Known): RolloutHost & { readonly channel: string } {
   const connected = status?.connected ?? false;
-  const told = status?.host;
+  const reported = status?.host;
   return {
     id: metadata.name,
     hostname: spec.hostname,
@@ -50,13 +50,13 @@ export function toRolloutHost({ metadata, spec, status }: Node, { started, offer
     connected,
     since: status?.since === undefined ? started + settleMs : Date.parse(status.since),
     // A host without a report since the start may have an updater: a restart must not skip any host.
-    enrolled: told === undefined ? !connected : told.upgrader !== "none",
-    reason: told?.reason,
-    reasonTarget: told?.target === undefined ? undefined : withoutV(told.target),
-    sessions: told?.sessions ?? 0,
+    enrolled: reported === undefined ? !connected : reported.upgrader !== "none",
+    reason: reported?.reason,
+    reasonTarget: reported?.target === undefined ? undefined : withoutV(reported.target),
+    sessions: reported?.sessions ?? 0,
     offered,
     // Its own report takes precedence over requests in its name: any client can make those.
-    channel: told?.channel ?? asked ?? defaultChannel,
+    channel: reported?.channel ?? asked ?? defaultChannel,
   };
 }
 

@@ -41,17 +41,17 @@ export interface DoubtFacts {
  */
 export function findDoubt({ channel, asked, others, own }: DoubtFacts): string | undefined {
   if (asked.version === "none" || asked.version === "") return undefined;
-  const said = told(asked);
+  const said = describe(asked);
   if (own !== undefined && "staticVersion" in own && (own.staticVersion !== asked.version || (asked.critical && !own.critical))) {
-    const configured = told({ ...own, version: own.staticVersion });
+    const configured = describe({ ...own, version: own.staticVersion });
     return `channel ${channel} of a proxy answers ${said}, but the auth service's own configuration says ${configured}`;
   }
   if (own !== undefined && own.critical === false && asked.critical)
     return `channel ${channel} of a proxy answers ${said}, but the auth service's own configuration says that none is critical`;
-  const other = others.map(told).find((answer) => answer !== said);
+  const other = others.map(describe).find((answer) => answer !== said);
   return other === undefined ? undefined : `proxies disagree about channel ${channel}, which answers ${[said, other].toSorted().join(" and ")}`;
 }
 
-function told({ version, critical }: Pick<ChannelAnswer, "version" | "critical">): string {
+function describe({ version, critical }: Pick<ChannelAnswer, "version" | "critical">): string {
   return `${version}${critical ? ", critical" : ""}`;
 }

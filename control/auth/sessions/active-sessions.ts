@@ -103,8 +103,8 @@ async function readSessions(storage: Storage, isWanted: (text: string) => boolea
 /** The session of this id; undefined when several hosts claim it. */
 export async function findActiveSession(context: Pick<AuthContext, "storage" | "live">, sid: string): Promise<ActiveSession | undefined> {
   const text = JSON.stringify(sid);
-  const told = await readSessions(context.storage, (record) => record.includes(text));
-  const [found, another] = connected(told, context).filter((session) => session.sid === sid);
+  const candidates = await readSessions(context.storage, (record) => record.includes(text));
+  const [found, another] = connected(candidates, context).filter((session) => session.sid === sid);
   return another === undefined ? found : undefined;
 }
 

@@ -24,17 +24,17 @@ const mostHosts = 4;
  * are left out. Pure.
  */
 export function sharedNameWarnings(all: readonly SharedName[]): readonly string[] {
-  const told = new Map<string, string>();
+  const sentences = new Map<string, string>();
   for (const { name, hosts } of all.toSorted((a, b) => a.name.length - b.name.length || (a.name < b.name ? -1 : 1))) {
     const same = hosts
       .map(({ id }) => id)
       .toSorted()
       .join();
     // The short name suffices.
-    if (!told.has(same) && hosts.some(({ connected }) => connected) && hosts.some(({ connected }) => !connected))
-      told.set(same, sentence(name, hosts));
+    if (!sentences.has(same) && hosts.some(({ connected }) => connected) && hosts.some(({ connected }) => !connected))
+      sentences.set(same, sentence(name, hosts));
   }
-  const more = told.size - mostNamed;
+  const more = sentences.size - mostNamed;
   const shown = [...told.values()].slice(0, mostNamed);
   return more > 0 ? [...shown, `${more} more names belong to several hosts, not all of them connected: tctl nodes ls`] : shown;
 }

@@ -33,12 +33,12 @@ export function askUpstreamBy(options: { env: Env; ca?: readonly string[] | unde
         ...(options.ca !== undefined && { ca: options.ca }),
       });
     const [version, critical] = await Promise.allSettled([get("version").then(versionOf), get("critical").then(criticalOf)]);
-    if (version.status === "rejected") throw told(version.reason);
+    if (version.status === "rejected") throw pageRefusal(version.reason);
     return { version: version.value, critical: critical.status === "fulfilled" ? critical.value : undefined };
   };
 }
 
-function told(reason: unknown): unknown {
+function pageRefusal(reason: unknown): unknown {
   if (!(reason instanceof PlatformError) || reason.code !== "limit") return reason;
   return new PlatformError("unavailable", "returned an HTML page instead of a version", { cause: reason });
 }

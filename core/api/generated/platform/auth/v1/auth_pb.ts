@@ -94,7 +94,7 @@ export type GetClusterResponse = Message<"platform.auth.v1.GetClusterResponse"> 
   proxyPublicAddrs: string[];
 
   /**
-   * What an admin should look at, a sentence each; not told to anonymous callers.
+   * What an admin should look at, a sentence each; anonymous callers do not get them.
    *
    * @generated from field: repeated string warnings = 10;
    */
@@ -4881,7 +4881,7 @@ export const AuthService: GenService<{
     output: typeof ReleaseConnectionResponseSchema;
   },
   /**
-   * For agents: the terminal sessions that run in one process of the host. They count for a minute unless they are told again.
+   * For agents: the terminal sessions that run in one process of the host. They count for a minute unless they are reported again.
    *
    * @generated from rpc platform.auth.v1.AuthService.ReportSessions
    */
