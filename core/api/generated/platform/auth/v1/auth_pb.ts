@@ -101,8 +101,8 @@ export type GetClusterResponse = Message<"platform.auth.v1.GetClusterResponse"> 
   warnings: string[];
 
   /**
-   * Certificates of the proxies' web addresses, JSON each: {"proxy": "<host:port>", "file", "names": [], "from", "until": "<RFC 3339>"}; told to
-   * those who are told the warnings.
+   * Certificates of the proxies' web addresses, JSON each: {"proxy": "<host:port>", "file", "names": [], "from", "until": "<RFC 3339>"}; for
+   * the callers that get the warnings.
    *
    * @generated from field: repeated string web_certificates_json = 11;
    */
@@ -992,7 +992,7 @@ export type CreateBrowserSessionRequest = Message<"platform.auth.v1.CreateBrowse
   code: string;
 
   /**
-   * What the browser says of itself; cut to 256 characters.
+   * The browser's User-Agent, cut to 256 characters.
    *
    * @generated from field: string user_agent = 4;
    */
@@ -1094,14 +1094,14 @@ export type BrowserSession = Message<"platform.auth.v1.BrowserSession"> & {
   userAgent: string;
 
   /**
-   * It is the session of this call.
+   * This is the session of the call.
    *
    * @generated from field: bool current = 9;
    */
   current: boolean;
 
   /**
-   * In the session of this call alone, for the proxy's own decision.
+   * Only in the session of the call: for the proxy's own decision.
    *
    * @generated from field: string user_id = 10;
    */
@@ -1236,7 +1236,7 @@ export const ChangePasswordRequestSchema: GenMessage<ChangePasswordRequest> = /*
  */
 export type ChangePasswordResponse = Message<"platform.auth.v1.ChangePasswordResponse"> & {
   /**
-   * Other sessions in browsers that ended.
+   * Other browser sessions that ended.
    *
    * @generated from field: uint32 ended = 1;
    */
@@ -1294,7 +1294,7 @@ export const CreateAppSessionResponseSchema: GenMessage<CreateAppSessionResponse
   messageDesc(file_platform_auth_v1_auth, 37);
 
 /**
- * What a browser has of an application's session.
+ * The part of an application session that its browser keeps.
  *
  * @generated from message platform.auth.v1.AppCredential
  */
@@ -1715,7 +1715,7 @@ export type SignAppTokenRequest = Message<"platform.auth.v1.SignAppTokenRequest"
   clientAddress: string;
 
   /**
-   * What the token says of the user besides the name: "roles-and-traits", "roles", "traits" or "none".
+   * What the token contains of the user besides the name: "roles-and-traits", "roles", "traits" or "none".
    *
    * @generated from field: string claims = 5;
    */
@@ -2525,7 +2525,7 @@ export type AccessEvent = Message<"platform.auth.v1.AccessEvent"> & {
   proxiesRevision: string;
 
   /**
-   * Of the resources of the cluster that agents offer: another one after each change. Empty: an older auth service, which does not tell.
+   * Of the resources of the cluster that agents offer: another one after each change. Empty: an older auth service, which does not report it.
    *
    * @generated from field: string resources_revision = 5;
    */
@@ -2579,14 +2579,14 @@ export type ReportNodeRequest = Message<"platform.auth.v1.ReportNodeRequest"> & 
   address: string;
 
   /**
-   * What the host says of its updater and its sessions: JSON, core/resources/host-status. Empty: it said nothing.
+   * The host's report of its updater and its sessions: JSON, core/resources/host-status. Empty: it reported none.
    *
    * @generated from field: string status_json = 8;
    */
   statusJson: string;
 
   /**
-   * Why it is not connected: "closed" (also when left out), "silent" (heard nothing; the tunnel may still come to life), "stopped" (the agent said so).
+   * Why it is not connected: "closed" (also when left out), "silent" (no heartbeat; the tunnel may still recover), "stopped" (the agent announced it).
    *
    * @generated from field: string ending = 9;
    */
@@ -3393,7 +3393,7 @@ export type ReportSessionsRequest = Message<"platform.auth.v1.ReportSessionsRequ
   process: string;
 
   /**
-   * All that it has, as of core/resources/session.ts. The host is the caller, whatever is said here.
+   * All sessions of the process, as in core/resources/session.ts. Their host is the caller: what they state as host is ignored.
    *
    * @generated from field: repeated string sessions_json = 2;
    */
@@ -3655,7 +3655,7 @@ export type ReportChannelsRequest = Message<"platform.auth.v1.ReportChannelsRequ
   digest: string;
 
   /**
-   * What the proxy says of itself, JSON: {"web_certificates": [{"file", "names": [], "from", "until"}], "failed_reload": {"at", "error"}};
+   * Facts about the proxy, JSON: {"web_certificates": [{"file", "names": [], "from", "until"}], "failed_reload": {"at", "error"}};
    * empty: nothing.
    *
    * @generated from field: string proxy_json = 3;
@@ -3663,7 +3663,7 @@ export type ReportChannelsRequest = Message<"platform.auth.v1.ReportChannelsRequ
   proxyJson: string;
 
   /**
-   * What is wrong with them: JSON, a list of core/resources/channel-report. Empty (a proxy of the version before): it does not say.
+   * What is wrong with them: JSON, a list of core/resources/channel-report. Empty: a proxy of the version before, which does not report it.
    *
    * @generated from field: string troubles_json = 4;
    */
@@ -3729,7 +3729,7 @@ export const GetUpgradeTargetRequestSchema: GenMessage<GetUpgradeTargetRequest> 
  */
 export type GetUpgradeTargetResponse = Message<"platform.auth.v1.GetUpgradeTargetResponse"> & {
   /**
-   * "v1.2.3"; empty when the host shall stay as it is.
+   * "v1.2.3"; empty when the host should stay as it is.
    *
    * @generated from field: string version = 1;
    */
@@ -4562,8 +4562,8 @@ export const AuthService: GenService<{
     output: typeof SignAppTokenResponseSchema;
   },
   /**
-   * For proxies, whose web pages ask for it: password and one-time code open a session of a browser. Its credential goes with every later call that the
-   * proxy makes for that browser (metadata platform-browser-session, `<id>.<secret>`), which is then a call of that user.
+   * For proxies, on behalf of a browser: password and one-time code open a browser session. The proxy sends its credential with every later call for
+   * that browser (metadata platform-browser-session, `<id>.<secret>`), and the call counts as the user's.
    *
    * @generated from rpc platform.auth.v1.AuthService.CreateBrowserSession
    */
@@ -4573,7 +4573,7 @@ export const AuthService: GenService<{
     output: typeof CreateBrowserSessionResponseSchema;
   },
   /**
-   * The session that a call is made with. Refused to callers with a certificate of their own.
+   * The browser session of this call. Refused to callers with a certificate of their own.
    *
    * @generated from rpc platform.auth.v1.AuthService.GetBrowserSession
    */
@@ -4583,7 +4583,7 @@ export const AuthService: GenService<{
     output: typeof BrowserSessionSchema;
   },
   /**
-   * The caller's own sessions in browsers.
+   * The caller's own browser sessions.
    *
    * @generated from rpc platform.auth.v1.AuthService.ListBrowserSessions
    */
@@ -4593,7 +4593,7 @@ export const AuthService: GenService<{
     output: typeof ListBrowserSessionsResponseSchema;
   },
   /**
-   * Ends sessions of the caller, with their sessions of applications.
+   * Ends browser sessions of the caller, and the application sessions opened from them.
    *
    * @generated from rpc platform.auth.v1.AuthService.EndBrowserSession
    */
@@ -4603,7 +4603,7 @@ export const AuthService: GenService<{
     output: typeof EndBrowserSessionResponseSchema;
   },
   /**
-   * In a browser session: changes the user's own password, and ends the user's other sessions in browsers. Throttled as logins are.
+   * In a browser session: changes the user's own password, and ends the user's other browser sessions. Throttled as logins are.
    *
    * @generated from rpc platform.auth.v1.AuthService.ChangePassword
    */
@@ -4613,7 +4613,7 @@ export const AuthService: GenService<{
     output: typeof ChangePasswordResponseSchema;
   },
   /**
-   * In a browser session: a session with one application, for the application's own host name. Refused to users who may not use it.
+   * In a browser session: a session of one application, for that application's host name. Refused to users who may not use the application.
    *
    * @generated from rpc platform.auth.v1.AuthService.CreateAppSession
    */
@@ -4623,7 +4623,7 @@ export const AuthService: GenService<{
     output: typeof CreateAppSessionResponseSchema;
   },
   /**
-   * For proxies: begins a session of an application at the application's own host name; once, and within a minute of CreateAppSession.
+   * For proxies: begins an application session at the application's host name; once, and within a minute of CreateAppSession.
    *
    * @generated from rpc platform.auth.v1.AuthService.BeginAppSession
    */
@@ -4633,7 +4633,7 @@ export const AuthService: GenService<{
     output: typeof GetAppSessionResponseSchema;
   },
   /**
-   * For proxies: the user of an application's session that has begun, whose credential the browser has sent.
+   * For proxies: the user of an application session, by the credential that the browser sent. Only after the session has begun.
    *
    * @generated from rpc platform.auth.v1.AuthService.GetAppSession
    */
@@ -4643,7 +4643,7 @@ export const AuthService: GenService<{
     output: typeof GetAppSessionResponseSchema;
   },
   /**
-   * For proxies: which of these sessions of applications have ended, so that their open connections end too.
+   * For proxies: which of these application sessions have ended, so that the proxy closes their open connections.
    *
    * @generated from rpc platform.auth.v1.AuthService.CheckAppSessions
    */
@@ -4653,7 +4653,7 @@ export const AuthService: GenService<{
     output: typeof CheckAppSessionsResponseSchema;
   },
   /**
-   * For proxies: ends a session of an application, because its user logs out there, or because its beginning was refused.
+   * For proxies: ends an application session, because the user logs out of it or because the application's host name refused to begin it.
    *
    * @generated from rpc platform.auth.v1.AuthService.EndAppSession
    */
@@ -4663,7 +4663,7 @@ export const AuthService: GenService<{
     output: typeof EndAppSessionResponseSchema;
   },
   /**
-   * For proxies: a certificate of the proxy's own key in the name of the user of an application's session.
+   * For proxies: a certificate for the proxy's own key, in the name of the user of an application session.
    *
    * @generated from rpc platform.auth.v1.AuthService.SignBrowserApp
    */
@@ -4673,8 +4673,8 @@ export const AuthService: GenService<{
     output: typeof SignBrowserAppResponseSchema;
   },
   /**
-   * In a browser session: an SSH certificate of the proxy's own key in the user's name, for a terminal on one host or for joining one running session.
-   * Refused to users who may not open it.
+   * In a browser session: an SSH certificate for the proxy's own key, in the user's name, to open a terminal on one host or to join one running session.
+   * Refused to users who may not do that.
    *
    * @generated from rpc platform.auth.v1.AuthService.SignBrowserSsh
    */
@@ -4684,7 +4684,7 @@ export const AuthService: GenService<{
     output: typeof SignBrowserSshResponseSchema;
   },
   /**
-   * In a browser session: a certificate of the proxy's own key in the user's name, for one Kubernetes cluster. Refused to users who may not use it.
+   * In a browser session: a certificate for the proxy's own key, in the user's name, for one Kubernetes cluster. Refused to users who may not use it.
    *
    * @generated from rpc platform.auth.v1.AuthService.SignBrowserKube
    */
@@ -4778,8 +4778,8 @@ export const AuthService: GenService<{
     output: typeof GetAccessResponseSchema;
   },
   /**
-   * For proxies, and agents that no proxy tells: the access revision and (for proxies) the removed hosts, at once and whenever they
-   * change. A host that an agent's watch speaks for is connected while it lasts. Refused when the host was removed.
+   * For proxies, and for agents without a tunnel to one: the access revision and (for proxies) the removed hosts, at once and after every
+   * change. An agent's watch counts as its host's connection. Refused when the host was removed.
    *
    * @generated from rpc platform.auth.v1.AuthService.WatchAccess
    */
@@ -4881,7 +4881,7 @@ export const AuthService: GenService<{
     output: typeof ReleaseConnectionResponseSchema;
   },
   /**
-   * For agents: the terminal sessions that run in one process of the host. They count for a minute unless they are reported again.
+   * For agents: the terminal sessions that run in one process of the host. A report counts for a minute.
    *
    * @generated from rpc platform.auth.v1.AuthService.ReportSessions
    */
@@ -4911,7 +4911,7 @@ export const AuthService: GenService<{
     output: typeof FindSessionResponseSchema;
   },
   /**
-   * Every host, proxy and auth service with what it says of its version; for admins who may list nodes.
+   * Every host, proxy and auth service with the version that it reports; for admins who may list nodes.
    *
    * @generated from rpc platform.auth.v1.AuthService.ListInventory
    */
@@ -4931,7 +4931,7 @@ export const AuthService: GenService<{
     output: typeof ExportUpgradeWindowsResponseSchema;
   },
   /**
-   * For proxies: what their version channels answer now, and what they say of themselves; at every start, at every change, and at least once a minute.
+   * For proxies: what their version channels answer now, and facts about the proxy; at every start, after every change, and at least once a minute.
    *
    * @generated from rpc platform.auth.v1.AuthService.ReportChannels
    */
@@ -4941,7 +4941,7 @@ export const AuthService: GenService<{
     output: typeof ReportChannelsResponseSchema;
   },
   /**
-   * For proxies: which version one host shall have now, by the roll-out.
+   * For proxies: the version that one host should have now, by the roll-out.
    *
    * @generated from rpc platform.auth.v1.AuthService.GetUpgradeTarget
    */
@@ -5019,7 +5019,7 @@ export const AuthService: GenService<{
     output: typeof UploadRecordingsResponseSchema;
   },
   /**
-   * Recordings of sessions: all of them for who may list `session`, else the caller's own.
+   * Recordings of sessions: all of them for callers who may list `session`, otherwise the caller's own.
    *
    * @generated from rpc platform.auth.v1.AuthService.ListRecordings
    */
@@ -5029,7 +5029,7 @@ export const AuthService: GenService<{
     output: typeof ListRecordingsResponseSchema;
   },
   /**
-   * One recording, as far as it is there; for who may read `session`, and for the session's own user.
+   * One recording, as far as it has been uploaded; for callers who may read `session`, and for the session's own user.
    *
    * @generated from rpc platform.auth.v1.AuthService.ReadRecording
    */
