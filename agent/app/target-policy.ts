@@ -5,7 +5,7 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { checkedLookup, type Resolve, usuallyDenied } from "../../core/transport/checked-lookup.ts";
 import { IpSet } from "../../core/transport/ip-prefix.ts";
 
-/** Where this agent may reach applications: the file's decision, which no resource of the cluster can change. */
+/** The addresses at which this agent may reach applications: decided by the configuration file; resources of the cluster cannot change it. */
 export interface Targets {
   /** Throws `denied` for an address, or a name for an address, that is outside. */
   check(host: string): void;

@@ -16,8 +16,8 @@ const needed = [
 ] as const;
 
 /**
- * Asks the API server of a cluster whether the agent may act as users and groups. Resolves when it may. Throws PlatformError with what is wrong: the way to the
- * API server, the agent's login, or what its account has to be granted.
+ * Asks a cluster's API server whether the agent may act as users and groups. Throws PlatformError if it may not, with the reason: the API server cannot be
+ * reached, it refuses the agent's login, or the agent's account lacks a permission.
  */
 export async function checkCluster(api: Pick<ApiServer, "send"> & { readonly facts: Pick<ApiServerFacts, "name"> }): Promise<"answers"> {
   const { name } = api.facts;

@@ -1,6 +1,6 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 
-/** What one user may have at a time on this agent. */
+/** Maximum number of requests of one user at a time on this agent, of all and of some kinds. */
 export const mostOfUser = {
   requests: 2_000,
   /** Of them, those that are streams to pods. */

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { logins } from "./request.ts";
 
-/** What a page shows of an answer: the last one stays while the next is on its way, so that nothing blinks. */
+/** The answer that a page shows: the previous one stays while the next is on its way, so that nothing flickers. */
 export interface Loaded<T> {
   readonly value: T | undefined;
   readonly error: Error | undefined;
@@ -34,7 +34,7 @@ function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
-/** Repeats an act while the page is seen: nobody reads what is hidden. */
+/** Repeats an action while the page is visible. */
 export function useEvery(ms: number, act: () => void): void {
   const latest = useRef(act);
   latest.current = act;

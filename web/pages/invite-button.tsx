@@ -8,7 +8,7 @@ import { Failure } from "../parts/failure.tsx";
 import { sentenceOf } from "../parts/notice.tsx";
 import { TimeText } from "../parts/time-text.tsx";
 
-/** Makes an invite link for a user; it ends password and code of before. */
+/** Makes an invite link for a user, whose password and code stop working at once. */
 export function InviteButton({ user }: { readonly user: string }) {
   const [isOpen, setOpen] = useState(false);
   if (!can("user", "update")) return null;

@@ -1,4 +1,4 @@
-/** Why what the user has asked for failed: a sentence, which screen readers say at once; `undefined`: it did not. */
+/** Why the user's last action failed: a sentence, which screen readers announce at once; `undefined`: it did not fail. */
 export function Failure({ text }: { readonly text: string | undefined }) {
   if (text === undefined) return null;
   return (

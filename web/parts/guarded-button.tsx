@@ -9,7 +9,10 @@ export interface GuardedButtonFacts {
   readonly early: () => void;
 }
 
-/** The button that does what the address of a page alone has asked for: it looks as always, and takes a press once it has been in front for half a second. */
+/**
+ * The button for an action that only the address of a page asked for. It looks as always, but takes a press only once the page has been in view for half a
+ * second.
+ */
 export function GuardedButton({ verb, act, early }: GuardedButtonFacts) {
   const guard = useMemo(() => new PressGuard(), []);
   useEffect(() => followSight(guard, window, () => performance.now()), [guard]);

@@ -1,19 +1,19 @@
-/** Time for which a question must have been in front of its user, and left alone, before an answer counts, ms: more than between two clicks of a double click. */
+/** Time for which a question must have been in view, and not pressed, before an answer counts, ms: more than between the two clicks of a double click. */
 const seenMs = 500;
 
 /**
- * Tells answers to a question from presses that were meant for something else: another site can open a page of ours, or uncover it, between two clicks, or while a
- * key is held. A press counts if it began once the question had been in front for half a second. Each earlier one begins that time again, so that a row of quick
- * clicks answers nothing. Times are those of events, ms.
+ * Separates answers to a question from presses that were meant for something else: another site can open or uncover one of our pages between two clicks, or
+ * while a key is held down. A press counts if it began after the question had been in view for half a second. An earlier press starts that time again, so
+ * that a quick series of clicks answers nothing. Times are those of events, ms.
  */
 export class PressGuard {
-  /** Time since when the question is in front and left alone; undefined: it is not in front. */
+  /** When the question came into view or was last pressed too early; undefined: it is not in view. */
   #since: number | undefined;
   #press: "none" | "meant" | "early" = "none";
 
-  /** The question has come to the front, or is no longer there. */
-  seen(isInFront: boolean, at: number): void {
-    this.#since = isInFront ? at : undefined;
+  /** The question comes into view, or leaves it. */
+  seen(isInView: boolean, at: number): void {
+    this.#since = isInView ? at : undefined;
     if (this.#press !== "none") this.#press = "early";
   }
 
@@ -36,12 +36,12 @@ export class PressGuard {
   }
 }
 
-/** A window with its page, as far as it shows whether the user has it before them. */
+/** A window and its page, as far as they show whether the user can see the page and uses it. */
 export interface Sight extends Pick<EventTarget, "addEventListener" | "removeEventListener"> {
   readonly document: Pick<Document, "addEventListener" | "removeEventListener" | "hasFocus" | "visibilityState">;
 }
 
-/** Notifies the guard of a question, now and whenever that changes, whether its page can be seen and has the focus. Returns what ends that. */
+/** Notifies the guard whether its page is visible and has the focus: now, and after every change. Returns a function that stops it. */
 export function followSight(guard: Pick<PressGuard, "seen">, sight: Sight, now: () => number): () => void {
   const { document: page } = sight;
   const look = (): void => guard.seen(page.visibilityState === "visible" && page.hasFocus(), now());

@@ -6,7 +6,7 @@ export interface SeekPoint {
   readonly text: number;
 }
 
-/** A moment of which all is known: the picture there, and where reading goes on, bytes. */
+/** A moment whose picture is known, and the place at which reading continues, bytes. */
 export interface KnownMoment {
   readonly offset: number;
   readonly time: number;

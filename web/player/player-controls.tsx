@@ -53,7 +53,7 @@ export function PlayerControls({ player }: { readonly player: TerminalPlayer }) 
   );
 }
 
-/** What is to know about the picture. */
+/** Notes about the picture, such as what it may lack. */
 export function PictureNotes({ player }: { readonly player: TerminalPlayer }) {
   const { state, isPartial, isDamaged, isFollowing, progress, position } = player;
   const { value: done } = progress;

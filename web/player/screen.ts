@@ -20,7 +20,7 @@ export interface ScreenState {
   readonly inside: InsideState;
 }
 
-/** The terminal of the player. It gives its state, and takes it back. */
+/** The player's terminal, whose state can be saved and restored. */
 export class Screen {
   readonly #terminal: Terminal;
   /** The output ends within a sequence, or within a character. */

@@ -47,7 +47,7 @@ export function sessionFields(
 /** Longest time that one recording of requests covers, ms. */
 export const usualChunkMs = 300_000;
 
-/** A user's session with a web application: its audit events, and recordings of its requests, one for each few minutes with any. */
+/** A user's session with a web application: its audit events, and a recording for every few minutes that have requests. */
 export class AppSession {
   readonly #facts: SessionFacts;
   readonly #deps: AuditDeps;
@@ -142,7 +142,7 @@ export class AppSession {
   }
 }
 
-/** What one connection leaves behind. */
+/** The totals of a connection that has ended. */
 export interface Left {
   readonly received: number;
   readonly transmitted: number;

@@ -14,14 +14,14 @@ const mask = "***";
 /** Names of parameters whose values open something. */
 const secretName = /token|secret|passw|pwd|key|code|sig|auth|session|credential|assertion|state|jwt|otp|nonce|ticket|cookie/i;
 
-/** The parts of a request for its recording: cut, and without values of the query that look like secrets. Pure. */
+/** The parts of a request that are recorded: shortened, and with values in the query masked where they look like secrets. Pure. */
 export function recordedRequest({ method, target, status }: AskedRequest) {
   const at = target.indexOf("?");
   const [path, query] = at < 0 ? [target, ""] : [target.slice(0, at), target.slice(at + 1)];
   return { method: method.slice(0, maxMethod), path: cut(path), query: cut(maskedQuery(query)), status };
 }
 
-/** A query with the values of parameters masked whose names promise secrets. Pure. */
+/** A query with the values of parameters masked whose names suggest secrets. Pure. */
 export function maskedQuery(query: string): string {
   return query
     .split("&")

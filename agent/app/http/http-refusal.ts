@@ -13,7 +13,7 @@ export class HttpRefusal extends Error {
   }
 }
 
-/** The application could not be reached, or did not answer as HTTP does. Pure. */
+/** The refusal of a request whose application could not be reached or did not answer with HTTP. Pure. */
 export function unreached(app: string, cause: unknown): HttpRefusal {
   if (cause instanceof HttpRefusal) return cause;
   const isLate = cause instanceof PlatformError && cause.code === "timeout";
@@ -21,7 +21,7 @@ export function unreached(app: string, cause: unknown): HttpRefusal {
   return new HttpRefusal(502, `the application ${app} could not be reached`, { cause });
 }
 
-/** What happened before a request could go on: a token or a record that cannot be had. Pure. */
+/** The refusal of a request that could not start, because its token or its record was not available. Pure. */
 export function unready(cause: unknown): HttpRefusal {
   if (cause instanceof HttpRefusal) return cause;
   const { code } = toPlatformError(cause);

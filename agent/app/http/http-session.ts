@@ -5,7 +5,7 @@ import type { OfferedApp } from "../offered-app.ts";
 import type { Assertion } from "./assertion.ts";
 import type { Upstream } from "./upstream.ts";
 
-/** One connection of a user to a web application: what its requests share. */
+/** One connection of a user to a web application: the state that its requests share. */
 export interface HttpSession {
   readonly app: OfferedApp;
   readonly traits: Traits;

@@ -85,7 +85,7 @@ export interface JudgedRequest {
 
 type Life = Pick<UpstreamRequest, "signal" | "onInform">;
 
-/** The request as it goes to the application, once it may. Throws HttpRefusal. */
+/** The request for the application, once it is allowed. Throws HttpRefusal. */
 export async function preparedRequest({ asked, judged }: JudgedRequest, session: HttpSession, life: Life): Promise<UpstreamRequest> {
   const { app, traits, clientIp, server, touch } = session;
   const { target, host } = judged;

@@ -15,7 +15,7 @@ export interface ChannelPiece {
   readonly bytes: Buffer;
 }
 
-/** Reads the channels in one direction of a WebSocket, in any pieces; only what base64 needs is held. */
+/** Reads the channels of one direction of a WebSocket, however the bytes are split; holds only what base64 decoding needs. */
 export class ChannelReader {
   readonly #socket: WebSocketReader;
   #isClosed = false;

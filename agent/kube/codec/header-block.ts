@@ -6,7 +6,7 @@ import { spdyDictionary } from "./spdy-dictionary.ts";
 const maxBlock = 64 * 1024;
 const maxPairs = 256;
 
-/** Inflates the header blocks of one direction: all of them are one zlib stream. */
+/** Inflates the header blocks of one direction, which together form one zlib stream. */
 export class HeaderInflater {
   readonly #inflate: Inflate = createInflate({ dictionary: spdyDictionary, flush: constants.Z_SYNC_FLUSH, chunkSize: 4096 });
   #pieces: Buffer[] = [];

@@ -15,7 +15,7 @@ const rest = [
   "late,sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0.",
 ].join("");
 
-/** What both ends have in common before the first header (SPDY/3 §2.6.10.1), 1,423 bytes. */
+/** The dictionary that both ends start compression with (SPDY/3 §2.6.10.1), 1,423 bytes. */
 export const spdyDictionary: Buffer = Buffer.concat([...words.trim().split(/\s+/).map(lengthFirst), Buffer.from(rest, "latin1")]);
 
 /** `u32 length | word`. */

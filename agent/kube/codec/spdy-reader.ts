@@ -38,7 +38,7 @@ interface OpenData {
   left: number;
 }
 
-/** Reads one direction of a connection, in any pieces; data is never held. */
+/** Reads one direction of a connection, however the bytes are split; never holds data. */
 export class SpdyReader {
   readonly #inflater = new HeaderInflater();
   /** The beginning of a frame, or a control frame, that is not complete. */

@@ -35,7 +35,7 @@ interface OpenFrame {
 const maxHeadLength = 14;
 const maxControl = 125;
 
-/** Reads one direction of a connection, in any pieces; payload is never held, but for a control frame's. */
+/** Reads one direction of a connection, however the bytes are split; holds the payload of control frames only. */
 export class WebSocketReader {
   readonly #fromClient: boolean;
   #held: Buffer = Buffer.alloc(0);
@@ -130,7 +130,7 @@ function unmasked(bytes: Buffer, { mask, done }: OpenFrame): Buffer {
   return plain;
 }
 
-/** A whole message of a client. `mask`: four bytes that nobody can foretell. Pure. */
+/** A whole message of a client. `mask`: four bytes that nobody can predict. Pure. */
 export function encodeClientMessage(opcode: number, payload: Buffer, mask: Buffer): Buffer {
   const message = encodeServerMessage(opcode, payload);
   const head = Buffer.from(message.subarray(0, message.length - payload.length));

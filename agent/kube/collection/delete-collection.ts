@@ -4,7 +4,7 @@ import { successResponse } from "../http/status-response.ts";
 import { type Collection, isOnePage, objectTarget, pageTarget } from "./collection-targets.ts";
 import { readPage } from "./read-page.ts";
 
-/** Objects that a request would delete together, of which only some may be. */
+/** A request that would delete several objects together, some of which the roles do not allow. */
 export interface PartialDeletion extends Collection {
   readonly mayDelete: (namespace: string, name: string) => boolean;
 }

@@ -31,7 +31,7 @@ export interface DeletionRequest {
   readonly limitMs?: number;
 }
 
-/** Deletes what the roles allow of several objects, each with an event of its own in the audit log. Throws PlatformError. */
+/** Deletes those of several objects that the roles allow, with an audit event for each. Throws PlatformError. */
 export async function serveDeletion(request: DeletionRequest, session: KubeSession): Promise<WholeResponse> {
   const { deletion, limitMs = deletionMs } = request;
   const limit = AbortSignal.timeout(limitMs);

@@ -2,8 +2,8 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HeaderField } from "../../../core/resources/app-headers.ts";
 
 /**
- * What a client accepts, cut down to JSON, tables and metadata as well: an answer that is filtered has to be read. Throws `unsupported` for a client that takes
- * no JSON. Pure.
+ * The `Accept` header of a request, reduced to JSON (tables and metadata included), because a filtered answer has to be read. Throws `unsupported` for a
+ * client that does not accept JSON. Pure.
  */
 export function acceptedJson(headers: readonly HeaderField[]): string {
   const accept = headers.filter(([name]) => name.toLowerCase() === "accept").map(([, value]) => value);

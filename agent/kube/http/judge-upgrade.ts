@@ -2,12 +2,12 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type ClientRequest, fieldOf } from "../../http/exchange.ts";
 import type { Judged } from "./judged.ts";
 
-/** Protocols that a request may change to. */
+/** Protocols that a request may upgrade to. */
 export type StreamProtocol = "spdy" | "websocket";
 
 /**
- * The protocol that a request asks for. Throws `invalid` for another one, and for a body before it; `denied` for a page of another site: a browser may hold a
- * certificate. Pure.
+ * The protocol that a request wants to upgrade to. Throws `invalid` for an unknown one and for a request with a body; `denied` for a page of another site,
+ * since a browser may hold a certificate. Pure.
  */
 export function judgeUpgrade({ headers, hosts, body }: Pick<ClientRequest, "headers" | "hosts" | "body">): StreamProtocol {
   if (body !== undefined) throw new PlatformError("invalid", "a request for another protocol has no body");
@@ -26,7 +26,7 @@ function isOwnOrigin(origin: string, host: string): boolean {
   return URL.canParse(origin) && URL.canParse(`https://${host}`) && new URL(origin).host === new URL(`https://${host}`).host;
 }
 
-/** A list, a watch or a deletion of which only a part is allowed cannot come over a WebSocket, which nothing filters. Throws `unsupported`. Pure. */
+/** Refuses a list, a watch or a deletion over a WebSocket when the roles allow only a part of it: nothing filters a WebSocket. Throws `unsupported`. Pure. */
 export function judgeFiltered({ filter, deletion }: Pick<Judged, "filter" | "deletion">): void {
   if (filter !== undefined || deletion !== undefined)
     throw new PlatformError("unsupported", "only a part of the objects is allowed, which is not possible over a WebSocket", {
@@ -34,9 +34,7 @@ export function judgeFiltered({ filter, deletion }: Pick<Judged, "filter" | "del
     });
 }
 
-/**
- * Whether the API server's answer begins the protocol that was asked for, without anything that this agent could not read. Throws `unavailable`. Pure.
- */
+/** Checks that the API server's answer switches to the requested protocol, and to no extension that this agent could not read. Throws `unavailable`. Pure. */
 export function judgeAgreed(headers: ClientRequest["headers"], protocol: StreamProtocol): void {
   const agreed = (fieldOf(headers, "upgrade") ?? "").trim().toLowerCase();
   if (agreed !== (protocol === "spdy" ? "spdy/3.1" : "websocket") || fieldOf(headers, "sec-websocket-extensions") !== undefined)

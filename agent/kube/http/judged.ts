@@ -3,7 +3,7 @@ import type { WholeResponse } from "../../http/exchange.ts";
 import type { PartialDeletion } from "../collection/delete-collection.ts";
 import type { KubeIdentity } from "./sent-headers.ts";
 
-/** A request of a client, as the judge looks at it. */
+/** The facts of a client's request that the judge needs. */
 export interface AskedOfJudge {
   readonly method: string;
   /** Path and query as the client wrote them, without our prefix. */
@@ -31,7 +31,7 @@ export interface StreamTarget {
   readonly pod: string;
 }
 
-/** A request that may go on. */
+/** A request that was allowed. */
 export interface Judged {
   readonly facts: RequestFacts;
   readonly identity: KubeIdentity;

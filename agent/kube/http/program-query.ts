@@ -1,4 +1,4 @@
-/** What the query of a request for a program, or for ports, states. */
+/** The query of a request for a program or for ports. */
 export interface ProgramQuery {
   readonly container: string;
   /** The program and its arguments, as one line; empty for one that runs already. */

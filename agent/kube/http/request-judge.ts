@@ -15,7 +15,7 @@ import { parsedReview, reviewResponse } from "./review-response.ts";
 import { plainStatus } from "./status-response.ts";
 import { unreachedError } from "./unreached-error.ts";
 
-/** Decides about the requests of one connection, under the roles of now. */
+/** Decides on the requests of one connection, by the roles that apply at that moment. */
 export class RequestJudge {
   readonly #cluster: Pick<OfferedCluster, "kinds" | "name">;
   #grant: ServedGrant<"kube">;

@@ -3,7 +3,7 @@ import { canonicalHeader, type HeaderField, isHeaderValue, isOfConnection } from
 import { namedByConnection } from "../../http/passed-fields.ts";
 import { acceptedJson } from "./accepted-json.ts";
 
-/** Whom the API server sees. */
+/** The user and groups that the API server sees. */
 export interface KubeIdentity {
   readonly user: string;
   readonly groups: readonly string[];

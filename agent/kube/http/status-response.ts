@@ -49,7 +49,7 @@ export function successResponse(details: { readonly group: string; readonly kind
   return encoded({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details, code: 200 });
 }
 
-/** The response to a message that cannot be read as a request, or that the API server would not do. Pure. */
+/** The response to a message that is not a valid request, or that the API server would refuse to handle. Pure. */
 export function plainStatus(code: number, message: string): WholeResponse {
   const reason = byStatus[code] ?? "BadRequest";
   return encoded({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, code });

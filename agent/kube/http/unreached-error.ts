@@ -1,6 +1,6 @@
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 
-/** What a request fails with when the API server could not be reached, or did not answer as HTTP does. Pure. */
+/** The error of a request whose API server could not be reached or did not answer with HTTP. Pure. */
 export function unreachedError(cluster: string, cause: unknown): PlatformError {
   if (cause instanceof PlatformError && !["unavailable", "timeout", "unauthenticated"].includes(cause.code)) return cause;
   const code = cause instanceof PlatformError && cause.code === "timeout" ? "timeout" : "unavailable";

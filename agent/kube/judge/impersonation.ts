@@ -6,9 +6,9 @@ import { kubeSubjectText } from "../../../core/resources/kube-rule.ts";
 const maxGroups = 256;
 
 /**
- * Whom the client wants to be, by its own `Impersonate-` headers (`raw`: names and values in turns, as Node's `rawHeaders` has them); `decideKube` says
- * whether it may. An empty user, which clients send with `--as-group`, is none. Throws `denied` for a second user, for another name that begins so (uid, extra,
- * one with underscores), and for a value that no user or group has. Pure.
+ * The identity that a client asks for with its own `Impersonate-` headers; `decideKube` decides whether it may have it. `raw`: names and values in turn, as
+ * in Node's `rawHeaders`. An empty user, which clients send with `--as-group`, counts as none. Throws `denied` for a second user, for any other header with
+ * this prefix (uid, extra, one with underscores), and for a value that cannot name a user or group. Pure.
  */
 export function readImpersonation(raw: readonly string[]): WantedSubjects {
   const users: string[] = [];

@@ -17,8 +17,8 @@ const listSchema = z.object({
 const maxGroups = 2_000;
 
 /**
- * Kinds that a cluster's API server knows, by version of their group, each filled from one discovery document when it is first needed. What is not in the
- * table is refused, after it was read again once: a path without a meaning cannot be judged.
+ * The kinds that a cluster's API server knows, by group version; each version is filled from one discovery document when it is first needed. A kind that is
+ * still missing after its document was read again is refused: a path whose meaning is unknown cannot be judged.
  */
 export class KindTable {
   readonly #groups = new Map<string, ReadonlyMap<string, KindFacts>>();

@@ -2,7 +2,7 @@ import { membersOf, textOf } from "../filter/scan-json.ts";
 import { fieldsOf, objectIn, onlyField } from "./protobuf-fields.ts";
 import type { KubeRequest } from "./read-request.ts";
 
-/** Names of a new object, from the body of its creation; without any the cluster may give it whatever name. */
+/** The names in the body of a creation; if it has none, the cluster may choose any name. */
 export interface BodyName {
   readonly name?: string | undefined;
   readonly generateName?: string | undefined;

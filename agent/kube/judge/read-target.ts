@@ -20,8 +20,8 @@ const hiddenSpelling = /%(?:2f|2e|5c|00)/i;
 const brokenEscape = /%(?![0-9a-f]{2})/i;
 
 /**
- * The parts of a request target. Throws `invalid` for all that a server behind might read differently: another form than a path, empty and dotted segments,
- * encoded slashes, dots and backslashes, and bytes that no URL has. Pure.
+ * The parts of a request target. Throws `invalid` for anything that the API server might read differently: a form other than a path, empty or dotted
+ * segments, encoded slashes, dots or backslashes, and bytes that are not allowed in a URL. Pure.
  */
 export function readTarget(raw: string): RequestTarget {
   if (raw.length > maxTarget) throw refused("is too long");
@@ -90,7 +90,7 @@ function decodedPart(text: string): string {
   }
 }
 
-/** A switch as the API server reads it: there, and neither `false` nor `0`. Pure. */
+/** Whether a switch is on, as the API server reads it: present, and neither `false` nor `0`. Pure. */
 export function isOn(query: ReadonlyMap<string, readonly string[]>, name: string): boolean {
   const value = query.get(name)?.[0];
   return value !== undefined && !["false", "0"].includes(value.toLowerCase());

@@ -15,8 +15,8 @@ const reviewSchema = z.object({
 });
 
 /**
- * What a SelfSubjectAccessReview asks about, for the decision that the request itself would get; undefined for what no request does, and for a kind that the
- * table does not have. Pure.
+ * The action that a SelfSubjectAccessReview asks about, in the form in which a request for it would be decided; undefined for an action that no request
+ * performs, and for a kind that the table lacks. Pure.
  */
 export function reviewedAsk(body: unknown, kinds: KindTable): KubeAsk | undefined {
   const { resourceAttributes: object, nonResourceAttributes: path } = reviewSchema.safeParse(body).data?.spec ?? {};

@@ -16,7 +16,7 @@ const podSchema = z.object({
   }),
 });
 
-/** What the audit log says about a pod besides its name. */
+/** Facts about a pod for the audit log, besides its name. */
 export interface PodFacts {
   readonly container: string;
   readonly image: string;

@@ -18,7 +18,7 @@ interface Direction {
   readonly isAhead: () => boolean;
 }
 
-/** Pieces from others than the two ends, put into one direction of a relay, each between two frames. The callers of `put` bound them. */
+/** Pieces from outside the two ends, inserted into one direction of a relay between two frames. Callers of `put` limit their number. */
 export class Insertion {
   readonly #frameOf: FrameOf;
   readonly #waiting: Waiting[] = [];
@@ -84,7 +84,7 @@ export class Insertion {
   }
 }
 
-/** What others put into the streams of a program with a terminal. */
+/** Pieces that participants insert into the streams of a program with a terminal. */
 export interface ProgramInserts {
   /** Input, as if the client had typed it. */
   readonly typed: Insertion;

@@ -34,7 +34,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** What the error stream of a session says that the platform ends. Pure. */
+/** The content of the error stream of a session that the platform ends. Pure. */
 export function endedStatus(message: string): Buffer {
   const status: StatusObject = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason: "Forbidden", code: 403 };
   return Buffer.from(JSON.stringify(status));

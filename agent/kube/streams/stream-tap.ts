@@ -12,7 +12,7 @@ export interface StreamTap {
   readonly inserts?: ProgramInserts;
 }
 
-/** What is seen of a program's streams. */
+/** Events that a tap reports from a program's streams. */
 export interface ProgramEvents {
   /** If it returns a promise, it is waited for before more. */
   readonly onOutput: (bytes: Buffer) => Promise<void> | undefined;

@@ -5,7 +5,7 @@ import type { Env } from "../../../core/transport/dial/choose-proxy.ts";
 import type { Upstream, ValueOrFile } from "../kubeconfig/upstream-of.ts";
 import { type PluginLogin, runPlugin } from "./run-plugin.ts";
 
-/** What the agent presents to an API server now, and whom it trusts. */
+/** The agent's current credentials for an API server, and the authorities that it trusts there. */
 export interface Login {
   readonly token?: string | undefined;
   /** PEM. */

@@ -8,7 +8,7 @@ import type { ExecPlugin } from "../kubeconfig/parse-kubeconfig.ts";
 const pluginMs = 30_000;
 const maxOutput = 1024 * 1024;
 
-/** What a plugin gave, and when it has to be asked again. */
+/** The credentials that a plugin returned, and when to run it again. */
 export interface PluginLogin {
   readonly token?: string | undefined;
   readonly certificate?: string | undefined;
@@ -52,7 +52,7 @@ export async function runPlugin(plugin: ExecPlugin, env: Env, signal: AbortSigna
   return readCredential(plugin, output);
 }
 
-/** What a plugin printed. Throws `unavailable`. Pure. */
+/** Parses the output of a plugin. Throws `unavailable`. Pure. */
 export function readCredential(plugin: ExecPlugin, output: string): PluginLogin {
   let value: unknown;
   try {

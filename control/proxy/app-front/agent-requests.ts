@@ -40,7 +40,7 @@ export interface PassedRequest {
   readonly over: Agent | Duplex;
 }
 
-/** A request whose headers are these and no others, but for those of the connection. */
+/** A request with exactly these headers, besides those of the connection. */
 export function agentRequest({ method = "GET", path = "/", headers, over }: PassedRequest): ClientRequest {
   const way = over instanceof Agent ? { agent: over } : { createConnection: () => over };
   return httpRequest({ ...way, host: "app", method, path, headers, setHost: false, maxHeaderSize: maxHeaders });

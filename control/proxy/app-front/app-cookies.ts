@@ -10,14 +10,17 @@ const names = { session: `${ownCookiePrefix}app`, subject: `${ownCookiePrefix}ap
 /** Time for one hand-off, seconds. */
 const stateSeconds = 60;
 
-/** What a browser sends of its session; undefined: nothing that could be one. */
+/** The session credential in a browser's cookies; undefined if there is none of the right form. */
 export function appCredential(header: string | undefined): AppCredential | undefined {
   const credential = parseCredential(cookieValue(header, names.session) ?? "");
   const subject = cookieValue(header, names.subject);
   return credential === undefined || subject === undefined || !/^[\w-]{43}$/.test(subject) ? undefined : { ...credential, subject };
 }
 
-/** Applications that have a login of their own come back to themselves from another site, by a form: their session has to be with it then. */
+/**
+ * The cookies of a session, for requests from other sites too: the identity provider of an application with its own login sends the browser back with a
+ * form.
+ */
 export function appCookies({ id, secret, subject }: AppCredential): readonly string[] {
   return [setCookie(names.session, formatCredential({ id, secret }), { sameSite: "None" }), setCookie(names.subject, subject, { sameSite: "None" })];
 }
@@ -26,7 +29,7 @@ export function withoutAppCookies(): readonly string[] {
   return [names.session, names.subject].map((name) => setCookie(name, "", { sameSite: "None", maxAge: 0 }));
 }
 
-/** The cookie of one attempt: several tabs may be at it at the same time. */
+/** The cookie of one sign-in attempt, named by the attempt: several tabs may sign in at the same time. */
 export function stateCookie({ id, secret }: SessionCredential): string {
   return setCookie(stateName(id), secret, { sameSite: "Strict", maxAge: stateSeconds });
 }
@@ -35,7 +38,7 @@ export function withoutStateCookie(id: string): string {
   return setCookie(stateName(id), "", { sameSite: "Strict", maxAge: 0 });
 }
 
-/** The secret of an attempt, as the browser has it. */
+/** The secret of an attempt, from the browser's cookies. */
 export function stateSecret(header: string | undefined, id: string): string | undefined {
   return cookieValue(header, stateName(id));
 }

@@ -6,7 +6,7 @@ import { sessionUser } from "../../browser/session-user.ts";
 import { GuessLimit } from "../../limits/guess-limit.ts";
 import { HeldSessions } from "../web-api/held-sessions.ts";
 
-/** What a browser has of its session with an application. */
+/** The credential that a browser holds for its session with an application. */
 export interface AppCredential {
   /** Not a secret: the id of the session in the audit log. */
   readonly id: string;

@@ -43,7 +43,7 @@ export function startHandOff({ request, response, site }: SiteRequest, { address
   response.writeHead(302, { ...ownHeaders, "Set-Cookie": stateCookie(state), Location: location }).end();
 }
 
-/** The page that takes a session over. */
+/** The page that finishes a sign-in at the application's host name. */
 export function showHandOff({ response }: Pick<SiteRequest, "response">): void {
   response.writeHead(200, handOffHeaders).end(handOffPage);
 }

@@ -6,7 +6,7 @@ import { agentRequest, changedProtocol, refuseUpgrade } from "./agent-requests.t
 /** Attempts of a request without a body whose kept connection the agent has closed in the same moment. */
 const maxAttempts = 3;
 
-/** How a request went to the agent. */
+/** The outcome of passing a request to the agent. */
 export interface Passing {
   readonly agent: Agent;
   /** No answer has begun. */

@@ -1,7 +1,7 @@
 import { formatHostPort, type HostPort } from "../../../core/transport/host-port.ts";
 import { ownPaths } from "./app-path.ts";
 
-/** Addresses of pages that hand a browser to and fro, between the proxy's site and those of applications. Pure. */
+/** Addresses of the pages that pass a browser back and forth between the proxy's site and those of applications. Pure. */
 export class SiteAddresses {
   readonly #proxy: HostPort;
 
