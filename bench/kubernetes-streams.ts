@@ -3,10 +3,9 @@ import { once } from "node:events";
 import { rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { WebSocket } from "ws";
-import { until } from "../test/world/until.ts";
 import type { KubernetesWorld, KubeWay } from "./kubernetes-world.ts";
 import { figure, interleave, percentile, ratio, spread } from "./measure.ts";
-import { becomeCat, ready, type Terminal, typeKeys } from "./terminal-echo.ts";
+import { becomeCat, type Terminal, typeKeys } from "./terminal-echo.ts";
 
 export interface StreamsOptions {
   readonly rounds: number;
@@ -98,10 +97,7 @@ async function openTerminal(way: KubeWay, namespace: string): Promise<Terminal> 
     output += text;
     terminal.onOutput(text);
   });
-  await until("there is a prompt", () => output !== "");
-  terminal.type(becomeCat);
-  await ready(() => output);
-  return terminal;
+  return await becomeCat(terminal, () => output);
 }
 
 /** MB/s of both directions. Throws for a copy that is not whole. */

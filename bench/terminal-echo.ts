@@ -77,11 +77,12 @@ async function echoOf(terminal: Terminal, text: string, wanted: string): Promise
   await promise.finally(() => clearTimeout(timer));
 }
 
-/** The line with which a shell becomes `cat`, once it has loaded its profile. */
-export const becomeCat = "stty -echoctl; echo be''gun; exec cat\r";
-
-export async function ready(shown: () => string): Promise<void> {
+/** Has the shell of a new terminal become `cat`, once it has loaded its profile. `shown`: all that the terminal has shown. */
+export async function becomeCat(terminal: Terminal, shown: () => string): Promise<Terminal> {
+  await until("there is a prompt", () => shown() !== "");
+  terminal.type("stty -echoctl; echo be''gun; exec cat\r");
   await until("cat runs", () => shown().includes("begun\r\n"));
+  return terminal;
 }
 
 async function openBrowserTerminal({ cluster, login }: SideBySide): Promise<Terminal> {
@@ -112,10 +113,7 @@ async function openBrowserTerminal({ cluster, login }: SideBySide): Promise<Term
   });
   socket.send(JSON.stringify({ token }));
   socket.send(JSON.stringify({ type: "open", node: node?.metadata.name ?? ourHost, login, cols: 80, rows: 24 }));
-  await until("there is a prompt", () => output !== "");
-  terminal.type(becomeCat);
-  await ready(() => output);
-  return terminal;
+  return await becomeCat(terminal, () => output);
 }
 
 async function openSsh({ theirs, env }: SideBySide): Promise<Terminal> {
@@ -135,8 +133,5 @@ async function openSsh({ theirs, env }: SideBySide): Promise<Terminal> {
     output += text;
     terminal.onOutput(text);
   });
-  await until("there is a prompt", () => output !== "");
-  terminal.type(becomeCat);
-  await ready(() => output);
-  return terminal;
+  return await becomeCat(terminal, () => output);
 }

@@ -1,5 +1,6 @@
 import { PlatformError } from "../core/errors/platform-error.ts";
 import type { CliIo } from "./io.ts";
+import { readInput } from "./read-input.ts";
 import { enterRawMode } from "./terminal.ts";
 
 /** Maximum length of an answer, in characters. */
@@ -83,17 +84,14 @@ function edited(text: string, character: string): string {
 
 /** The first lines of a pipe, without line endings. */
 async function readLines(io: CliIo, questions: readonly string[]): Promise<readonly string[]> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of io.stdin) {
-    const bytes = Buffer.from(chunk as Buffer | string);
-    chunks.push(bytes);
-    length += bytes.length;
+  const input = await readInput(io.stdin, (all, length) => {
     if (length > maxAnswer * questions.length) throw new PlatformError("invalid", "standard input is too long");
-    if (countLines(chunks) >= questions.length) break;
-  }
-  const text = Buffer.concat(chunks).toString("utf8");
-  const lines = text.split("\n").map((line) => line.replace(/\r$/, ""));
+    return countLines(all) >= questions.length;
+  });
+  const lines = input
+    .toString("utf8")
+    .split("\n")
+    .map((line) => line.replace(/\r$/, ""));
   const missing = questions.findIndex((_question, index) => (lines[index] ?? "") === "");
   if (missing < 0) return lines.slice(0, questions.length);
   throw new PlatformError("invalid", `standard input has no line for: ${questions[missing]}`, {

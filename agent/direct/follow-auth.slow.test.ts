@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { PlatformError } from "../../core/errors/platform-error.ts";
+import { type ErrorCode, PlatformError } from "../../core/errors/platform-error.ts";
 import type { Offered } from "../../core/resources/offered.ts";
 import { until } from "../../test/world/until.ts";
 import { answering, silence, stage } from "./testing/follow-stage.ts";
@@ -140,40 +140,42 @@ test("an auth service that does not take the list keeps the host connected; one 
   await running;
 });
 
-test.for(["limit", "internal", "unauthenticated"] as const)("offers refused with %s are reported again with the next report", async (code) => {
-  const { seen, facts, follow } = stage(answering);
+/** Follows an auth service that refuses the host's list with this code until the host is up; `rest` then goes on without the refusal. */
+async function afterRefused(code: ErrorCode, rest: (staged: ReturnType<typeof stage>, reportedAgain: () => Promise<unknown>) => Promise<void>) {
+  const staged = stage(answering);
+  const { seen, facts, follow } = staged;
   facts.offered = [{ kind: "kube", name: "prod", labels: {} }];
-  facts.refuseOffers = new PlatformError(code, "too many reports from this host at once");
+  facts.refuseOffers = new PlatformError(code, "the auth service does not take them now");
   const stop = new AbortController();
   const running = follow.run(stop.signal);
   await until("it is up", () => follow.isUp);
   expect(seen.offers).toEqual([]);
   facts.refuseOffers = undefined;
-  await until("the list is reported", () => seen.offers.length > 0);
-  const reports = seen.reports.length;
-  await until("it has reported itself again", () => seen.reports.length > reports + 1);
+  await rest(staged, async () => {
+    const reports = seen.reports.length;
+    await until("it has reported itself again", () => seen.reports.length > reports + 1);
+  });
   stop.abort();
   await running;
-  expect(seen).toMatchObject({ offers: [["kube/prod"]], connected: 1 });
+}
+
+test.for(["limit", "internal", "unauthenticated"] as const)("offers refused with %s are reported again with the next report", async (code) => {
+  await afterRefused(code, async ({ seen }, reportedAgain) => {
+    await until("the list is reported", () => seen.offers.length > 0);
+    await reportedAgain();
+    expect(seen).toMatchObject({ offers: [["kube/prod"]], connected: 1 });
+  });
 });
 
 test.for(["invalid", "denied", "unsupported"] as const)("offers refused with %s are not reported again before they change", async (code) => {
-  const { seen, facts, follow } = stage(answering);
-  facts.offered = [{ kind: "kube", name: "prod", labels: {} }];
-  facts.refuseOffers = new PlatformError(code, "the auth service does not take them");
-  const stop = new AbortController();
-  const running = follow.run(stop.signal);
-  await until("it is up", () => follow.isUp);
-  facts.refuseOffers = undefined;
-  const reports = seen.reports.length;
-  await until("it has reported itself again", () => seen.reports.length > reports + 1);
-  expect(seen.offers).toEqual([]);
-  facts.offered = [{ kind: "kube", name: "dev", labels: {} }];
-  follow.tell();
-  await until("the change is reported", () => seen.offers.length > 0);
-  stop.abort();
-  await running;
-  expect(seen.offers).toEqual([["kube/dev"]]);
+  await afterRefused(code, async ({ seen, facts, follow }, reportedAgain) => {
+    await reportedAgain();
+    expect(seen.offers).toEqual([]);
+    facts.offered = [{ kind: "kube", name: "dev", labels: {} }];
+    follow.tell();
+    await until("the change is reported", () => seen.offers.length > 0);
+    expect(seen.offers).toEqual([["kube/dev"]]);
+  });
 });
 
 test("of offers beyond the limits, those within them are reported", async () => {

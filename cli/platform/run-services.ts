@@ -52,7 +52,7 @@ export async function runServices(options: RunOptions, signal: AbortSignal): Pro
   if (control) {
     const report = state.reportControl.bind(state);
     const hooks = { certificatesInUse, failedReload: () => state.failedReload, report, ready: facts.resolve };
-    const deps = { log: log.with({ component: "control" }), env, sockets, retire, ...told };
+    const deps = { log: log.with({ component: "control" }), env, sockets, retire, ...hooks };
     parts.push(part(() => services.control(config, deps, both)));
   }
   if (agent) {

@@ -10,6 +10,7 @@ import type { Call } from "../command.ts";
 import { hostFilter } from "../host-filter.ts";
 import type { CliIo } from "../io.ts";
 import { type Result, textResult } from "../output.ts";
+import { readInput } from "../read-input.ts";
 import { renderTable } from "../table.ts";
 import { type Admin, withAdmin } from "./connect.ts";
 import { getDocument, listDocuments, parseReference } from "./documents.ts";
@@ -83,7 +84,7 @@ function rolesTable(documents: readonly Role[]): string {
 export async function createResources(call: Call): Promise<Result> {
   const file = call.args[0] ?? "-";
   const overwrite = call.options.flag("force");
-  const manifests = readManifest(await readInput(call.io, file), file === "-" ? "standard input" : file);
+  const manifests = readManifest(await readSource(call.io, file), file === "-" ? "standard input" : file);
   return await withAdmin(call, async (admin) => {
     const done: { kind: string; name: string; action: string }[] = [];
     for (const manifest of manifests) done.push(await put(admin, manifest, { overwrite, earlier: done.length }));
@@ -159,25 +160,13 @@ export function maintenanceTable(documents: readonly Maintenance[]): string {
 const maxInput = 4 * 1024 * 1024;
 
 /** A whole file, or standard input for `-`. */
-async function readInput(io: CliIo, file: string): Promise<string> {
+async function readSource(io: CliIo, file: string): Promise<string> {
   const text =
     file === "-"
-      ? await readAll(io)
+      ? (await readInput(io.stdin, (_all, length) => length > maxInput)).toString("utf8")
       : await readFile(file, "utf8").catch((cause: Error) => refuse(`could not read ${file}: ${cause.message}`, cause));
   if (text.length > maxInput) refuse(`${file === "-" ? "standard input" : file} is longer than ${maxInput} bytes`);
   return text;
-}
-
-async function readAll(io: CliIo): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of io.stdin) {
-    const bytes = Buffer.from(chunk as Buffer | string);
-    chunks.push(bytes);
-    length += bytes.length;
-    if (length > maxInput) break;
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 function refuse(message: string, cause?: Error): never {

@@ -58,8 +58,8 @@ export async function openLife(options: LifeOptions): Promise<Life> {
   };
   const stopping = stack.use(stopSignals(log, { onHangUp: () => (options.isTerminal ? stopping.stop("SIGHUP of the terminal") : reload()) }));
   const stop = (reason: string): void => stopping.stop(reason);
-  const messages = { announce: (pid: number) => voice.announce(pid), say: (text: string) => voice.say(text) };
-  const reloader = new Reloader({ log, command: sameCommand(), env, sockets, dataDir, state, retire: () => retire.abort(), reclaim, stop, ...messages });
+  const news = { announce: (pid: number) => voice.announce(pid), say: (text: string) => voice.say(text) };
+  const reloader = new Reloader({ log, command: sameCommand(), env, sockets, dataDir, state, retire: () => retire.abort(), reclaim, stop, ...news });
   stopping.signal.addEventListener("abort", () => {
     if (state.role === "main") voice.stopping();
     predecessor?.stopping();
@@ -77,7 +77,7 @@ export async function openLife(options: LifeOptions): Promise<Life> {
     log.info("this process has taken over", { pid: process.pid, version });
     reloader.start();
   };
-  const reporting = setInterval(() => void reportStatus(options, messages.say), statusMs).unref();
+  const reporting = setInterval(() => void reportStatus(options, news.say), statusMs).unref();
   const kept = stack.move();
   return {
     stopping: stopping.signal,

@@ -35,7 +35,7 @@ export function sharedNameWarnings(all: readonly SharedName[]): readonly string[
       sentences.set(same, sentence(name, hosts));
   }
   const more = sentences.size - mostNamed;
-  const shown = [...told.values()].slice(0, mostNamed);
+  const shown = [...sentences.values()].slice(0, mostNamed);
   return more > 0 ? [...shown, `${more} more names belong to several hosts, not all of them connected: tctl nodes ls`] : shown;
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { inlineHash } from "../web-api/inline-hash.ts";
 
 /**
  * The page at an application's host name that takes the session over: the secrets come in the fragment, which no server and no Referer sees, and leave the
@@ -19,8 +19,6 @@ window.fetch(location.pathname, { method: "POST", headers: { "Content-Type": "ap
   })
   .catch(() => fail("Could not reach the proxy. Go back, and try again."));
 `;
-
-const hash = createHash("sha256").update(script).digest("base64");
 
 export const handOffPage = `<!doctype html>
 <html lang="en">
@@ -46,5 +44,5 @@ export const handOffHeaders: Readonly<Record<string, string>> = {
   ...ownHeaders,
   "Content-Type": "text/html; charset=utf-8",
   "Cross-Origin-Opener-Policy": "same-origin",
-  "Content-Security-Policy": `default-src 'none'; script-src 'sha256-${hash}'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
+  "Content-Security-Policy": `default-src 'none'; script-src ${inlineHash(script)}; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
 };

@@ -8,14 +8,8 @@ let world: FrontWorld;
 beforeAll(async () => {
   world = await frontWorld();
 });
-afterAll(async () => {
-  await world[Symbol.asyncDispose]();
-});
-beforeEach(() => {
-  world.serve = (client) => void client.pipe(client);
-  world.refusal = undefined;
-  world.reached.splice(0);
-});
+afterAll(async () => await world[Symbol.asyncDispose]());
+beforeEach(() => world.reset());
 
 const words: Readonly<Record<DbProtocol, { readonly denied: RegExp; readonly unauthenticated: RegExp }>> = {
   postgres: { denied: /C28000\.Maccess denied/, unauthenticated: /C28000\.Mno client certificate/ },

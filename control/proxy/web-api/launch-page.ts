@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import type { FastifyInstance } from "fastify";
+import { inlineHash } from "./inline-hash.ts";
 import { pageStyle } from "./page-style.ts";
 
 /**
@@ -131,8 +131,8 @@ const html = `<!doctype html>
 
 const policy = [
   "default-src 'none'",
-  `script-src ${hashOf(script)}`,
-  `style-src ${hashOf(pageStyle)}`,
+  `script-src ${inlineHash(script)}`,
+  `style-src ${inlineHash(pageStyle)}`,
   "connect-src 'self'",
   "form-action 'self'",
   "frame-ancestors 'none'",
@@ -140,10 +140,6 @@ const policy = [
   "require-trusted-types-for 'script'",
   "trusted-types 'none'",
 ].join("; ");
-
-function hashOf(text: string): string {
-  return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
-}
 
 /** `GET /web/launch/<host>`: the same page for every host name, whether or not there is an application. */
 export function launchPageRoute(app: FastifyInstance): void {

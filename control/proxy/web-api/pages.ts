@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import type { PlatformError } from "../../../core/errors/platform-error.ts";
+import { inlineHash } from "./inline-hash.ts";
 import { pageStyle } from "./page-style.ts";
 
 /* The pages for browsers, and the frame that they share. */
@@ -142,11 +142,10 @@ ${body}
 
 /** Headers of every page: they allow the style by its hash, forms to this site, and nothing else; a page that opened it cannot lead it elsewhere. */
 export function pageHeaders(): Record<string, string> {
-  const hash = createHash("sha256").update(pageStyle).digest("base64");
   return {
     "Content-Type": "text/html; charset=utf-8",
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Content-Security-Policy": `default-src 'none'; style-src 'sha256-${hash}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
+    "Content-Security-Policy": `default-src 'none'; style-src ${inlineHash(pageStyle)}; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
   };
 }
 

@@ -9,14 +9,8 @@ let world: FrontWorld;
 beforeAll(async () => {
   world = await frontWorld();
 });
-afterAll(async () => {
-  await world[Symbol.asyncDispose]();
-});
-beforeEach(() => {
-  world.serve = (client) => void client.pipe(client);
-  world.refusal = undefined;
-  world.reached.splice(0);
-});
+afterAll(async () => await world[Symbol.asyncDispose]());
+beforeEach(() => world.reset());
 
 test("MySQL: the greeting has the configured version, and the login goes to the agent as it would without TLS", async () => {
   world.serve = (agent) => {

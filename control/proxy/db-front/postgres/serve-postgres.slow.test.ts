@@ -6,14 +6,8 @@ let world: FrontWorld;
 beforeAll(async () => {
   world = await frontWorld();
 });
-afterAll(async () => {
-  await world[Symbol.asyncDispose]();
-});
-beforeEach(() => {
-  world.serve = (client) => void client.pipe(client);
-  world.refusal = undefined;
-  world.reached.splice(0);
-});
+afterAll(async () => await world[Symbol.asyncDispose]());
+beforeEach(() => world.reset());
 
 test("PostgreSQL: the agent gets the user, limited to the certificate's database and account, from a key of the proxy", async () => {
   const tls = await postgresClient(world, await world.certificate("postgres", "reader"));

@@ -32,6 +32,8 @@ export interface FrontWorld extends AsyncDisposable {
   serve: (client: TLSSocket, reached: Reached) => void;
   /** The agent's refusal; undefined: none. */
   refusal: Parameters<typeof encodeStreamReply>[0] | undefined;
+  /** The agent echoes again, refuses nothing, and has been reached by no stream. */
+  reset(): void;
   port(protocol: DbProtocol | "web"): number;
   /** A certificate of alice for a database and an account, as long as her login's or of this validity. */
   certificate(database: string, account: string, ttlSeconds?: number): Promise<Presented>;
@@ -49,10 +51,11 @@ export async function frontWorld(options: Parameters<typeof startTestCluster>[0]
   await cluster.putRole("dev", { allow: { db_labels: { env: "test" }, db_users: ["reader"], db_names: ["*"] } });
   const user = await cluster.login("alice", { roles: ["dev"] });
   const credentials = await joinServingHost(cluster, "db-1", "db");
+  const echo: FrontWorld["serve"] = (client) => void client.pipe(client);
   const world: Pick<FrontWorld, "reached" | "cancelled" | "serve" | "refusal"> = {
     reached: [],
     cancelled: [],
-    serve: (client) => void client.pipe(client),
+    serve: echo,
     refusal: undefined,
   };
   const agent = await startTestAgent(cluster, {
@@ -71,6 +74,11 @@ export async function frontWorld(options: Parameters<typeof startTestCluster>[0]
     cluster,
     credentials,
     port,
+    reset: () => {
+      world.serve = echo;
+      world.refusal = undefined;
+      world.reached.splice(0);
+    },
     certificate: async (database: string, account: string, ttlSeconds = 0): Promise<Presented> => {
       const keys = generateKeys();
       const own = { certificate: user.tlsCertificate, privateKey: user.tlsPrivateKey };
