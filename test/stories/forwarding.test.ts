@@ -9,8 +9,9 @@ import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
 import { type EchoServer, echoed, startEcho } from "../world/echo.ts";
 import { freePorts } from "../world/free-port.ts";
-import { cleanEnv, output, program, run } from "../world/program.ts";
+import { output, program, run } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
+import { startService } from "../world/service.ts";
 import { makeAccount, type UnixAccount } from "../world/unix-account.ts";
 import { until } from "../world/until.ts";
 
@@ -46,23 +47,10 @@ describe("forwarding with stock OpenSSH", () => {
   const env = (): Record<string, string> => ({ TSH_HOME: user.home, PATH: `${join(program("tsh"), "..")}:${process.env.PATH ?? ""}` });
   const options = (): readonly string[] => ["-F", join(dir, "config"), "-o", "BatchMode=yes", "-o", "ExitOnForwardFailure=yes"];
 
-  /** `ssh -N` with these options until the body is done; what it wrote to standard error. */
+  /** `ssh -N` with these options until the body is done; what it has printed. */
   async function during(args: readonly string[], body: (printed: () => string) => Promise<void>): Promise<void> {
-    const child = spawn("ssh", [...options(), "-N", ...args, `${login}@web-1.test.cluster`], {
-      env: cleanEnv(env()),
-      stdio: ["ignore", "ignore", "pipe"],
-    });
-    let printed = "";
-    child.stderr.on("data", (chunk: Buffer) => {
-      printed += chunk.toString();
-    });
-    const closed = once(child, "close");
-    try {
-      await body(() => printed);
-    } finally {
-      child.kill();
-      await closed;
-    }
+    await using ssh = startService("ssh", [...options(), "-N", ...args, `${login}@web-1.test.cluster`], { env: env() });
+    await body(ssh.printed);
   }
 
   async function openTo(port: number): Promise<Socket> {

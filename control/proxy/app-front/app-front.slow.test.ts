@@ -11,6 +11,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { insideAuthorities } from "../../../test/inside/authorities.ts";
 import type { Presented } from "../../../test/inside/front-user.ts";
+import { allBytes, nextBytes } from "../../../test/inside/stream-bytes.ts";
 import { hasProgram } from "../../../test/world/has-program.ts";
 import { until } from "../../../test/world/until.ts";
 import { type AppWorld, appWorld, proxyHost } from "./testing/app-world.ts";
@@ -28,14 +29,8 @@ beforeEach(() => {
   world.reached.splice(0);
 });
 
-async function next(stream: Duplex): Promise<string> {
-  const [bytes] = (await once(stream, "data")) as [Buffer];
-  return String(bytes);
-}
-
-async function rest(stream: Duplex): Promise<string> {
-  return Buffer.concat((await stream.toArray()) as Buffer[]).toString();
-}
+const next = async (stream: Duplex): Promise<string> => String(await nextBytes(stream));
+const rest = async (stream: Duplex): Promise<string> => String(await allBytes(stream));
 
 const get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 

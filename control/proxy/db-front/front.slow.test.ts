@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { DbProtocol } from "../../../core/resources/db.ts";
-import { nextBytes, postgresClient, refusalOf, startup } from "./testing/front-clients.ts";
+import { nextBytes } from "../../../test/inside/stream-bytes.ts";
+import { postgresClient, refusalOf, startup } from "./testing/front-clients.ts";
 import { type FrontWorld, frontWorld } from "./testing/front-world.ts";
 
 let world: FrontWorld;

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { insideAuthorities } from "../../../test/inside/authorities.ts";
 import type { Presented } from "../../../test/inside/front-user.ts";
+import { allBytes, nextBytes } from "../../../test/inside/stream-bytes.ts";
 import { type KubeWorld, kubeHost, kubeWorld, proxyHost } from "./testing/kube-world.ts";
 
 let world: KubeWorld;
@@ -20,14 +21,8 @@ beforeEach(() => {
   world.reached.splice(0);
 });
 
-async function next(stream: Duplex): Promise<string> {
-  const [bytes] = (await once(stream, "data")) as [Buffer];
-  return String(bytes);
-}
-
-async function rest(stream: Duplex): Promise<string> {
-  return Buffer.concat((await stream.toArray()) as Buffer[]).toString();
-}
+const next = async (stream: Duplex): Promise<string> => String(await nextBytes(stream));
+const rest = async (stream: Duplex): Promise<string> => String(await allBytes(stream));
 
 const get = "GET /api HTTP/1.1\r\nHost: x\r\n\r\n";
 const [onlyHttp1, onlyHttp2] = [{ ALPNProtocols: ["http/1.1"] }, { ALPNProtocols: ["h2"] }];

@@ -2,7 +2,8 @@ import { once } from "node:events";
 import { duplexPair } from "node:stream";
 import { connect } from "node:tls";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { allBytes, clientFlags, mysqlClient, mysqlHead, mysqlLogin, mysqlPacket, nextBytes, sslFlag } from "../testing/front-clients.ts";
+import { allBytes, nextBytes } from "../../../../test/inside/stream-bytes.ts";
+import { clientFlags, mysqlClient, mysqlHead, mysqlLogin, mysqlPacket, sslFlag } from "../testing/front-clients.ts";
 import { type FrontWorld, frontWorld } from "../testing/front-world.ts";
 
 let world: FrontWorld;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { nextBytes, postgresClient, restAsText, sslRequest, startup } from "../testing/front-clients.ts";
+import { nextBytes } from "../../../../test/inside/stream-bytes.ts";
+import { postgresClient, restAsText, sslRequest, startup } from "../testing/front-clients.ts";
 import { type FrontWorld, frontWorld } from "../testing/front-world.ts";
 
 let world: FrontWorld;

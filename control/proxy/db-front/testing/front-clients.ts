@@ -1,22 +1,11 @@
-import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import type { DbProtocol } from "../../../../core/resources/db.ts";
 import type { Presented } from "../../../../test/inside/front-user.ts";
+import { allBytes, nextBytes } from "../../../../test/inside/stream-bytes.ts";
 import type { FrontWorld } from "./front-world.ts";
 
-/** The next bytes of a stream. */
-export async function nextBytes(stream: Duplex): Promise<Buffer> {
-  const [bytes] = (await once(stream, "data")) as [Buffer];
-  return bytes;
-}
-
-/** All bytes until the end. */
-export async function allBytes(stream: Duplex): Promise<Buffer> {
-  return Buffer.concat((await stream.toArray()) as Buffer[]);
-}
-
-/** The same as text; a dot stands for what is not printable. */
+/** All bytes until the end, as text; a dot stands for what is not printable. */
 export async function restAsText(stream: Duplex): Promise<string> {
   return (await allBytes(stream)).toString("latin1").replace(/[^\x20-\x7e]/g, ".");
 }
