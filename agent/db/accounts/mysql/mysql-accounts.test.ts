@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { accountServerContract } from "../account-server.contract.ts";
 import { markerRole } from "../account-server.ts";
 import { FakeMysql } from "../testing/fake-mysql.ts";
 import { MysqlAccounts } from "./mysql-accounts.ts";
@@ -47,28 +48,12 @@ describe.for([["MySQL"], ["MariaDB"]])("accounts of %s", ([kind]) => {
     expect(alice()).toEqual({ locked: true, roles: [] });
   });
 
-  test("two agents: the last one disables it; roles do not change under a session", async () => {
-    await one.activate(readers);
-    expect(await other.activate(readers)).toBe("ready");
-    expect(await other.activate(writers)).toBe("busy");
-    expect(await one.deactivate("alice", "keep")).toBe("used");
-    expect(alice()?.locked).toBe(false);
-    server.connected.push("alice");
-    expect(await other.deactivate("alice", "keep")).toBe("busy");
-    expect(await one.activate(writers)).toBe("busy");
-    server.connected.pop();
-    expect(await other.deactivate("alice", "keep")).toBe("disabled");
-  });
-
-  test("the account of an agent that was killed is found by another one; one in use is not", async () => {
-    await one.activate(readers);
-    await other.activate({ name: "bob", roles: [] });
-    one.close();
-    expect(await other.sweep()).toEqual(["alice"]);
-    expect(alice()?.locked).toBe(true);
-    expect(server.accounts.get("bob")?.locked).toBe(false);
-    expect(await other.sweep()).toEqual([]);
-  });
+  accountServerContract(() => ({
+    one,
+    other,
+    connected: server.connected,
+    isOpen: (name) => server.accounts.get(name)?.locked === false,
+  }));
 
   test("only what is ours is touched, and nothing that the server would take in its place", async () => {
     server.add("carol", "%");

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { accountServerContract } from "../account-server.contract.ts";
 import { markerRole } from "../account-server.ts";
 import { FakePostgres } from "../testing/fake-postgres.ts";
 import { PostgresAccounts } from "./postgres-accounts.ts";
@@ -40,28 +41,7 @@ describe("accounts of a PostgreSQL server", () => {
     expect(alice()).toEqual({ login: false, roles: [markerRole] });
   });
 
-  test("two agents: the last one disables it; roles do not change under a session", async () => {
-    await one.activate(readers);
-    expect(await other.activate(readers)).toBe("ready");
-    expect(await other.activate(writers)).toBe("busy");
-    expect(await one.deactivate("alice", "best_effort_drop")).toBe("used");
-    expect(alice()?.login).toBe(true);
-    server.connected.push("alice");
-    expect(await other.deactivate("alice", "keep")).toBe("busy");
-    expect(await one.activate(writers)).toBe("busy");
-    server.connected.pop();
-    expect(await other.deactivate("alice", "keep")).toBe("disabled");
-  });
-
-  test("the account of an agent that was killed is found by another one; one in use is not", async () => {
-    await one.activate(readers);
-    await other.activate({ name: "bob", roles: [] });
-    one.close();
-    expect(await other.sweep()).toEqual(["alice"]);
-    expect(alice()).toEqual({ login: false, roles: [markerRole] });
-    expect(server.roles.get("bob")?.login).toBe(true);
-    expect(await other.sweep()).toEqual([]);
-  });
+  accountServerContract(() => ({ one, other, connected: server.connected, isOpen: (name) => server.roles.get(name)?.login === true }));
 
   test("only what is ours is touched", async () => {
     server.add("carol", { login: true });
