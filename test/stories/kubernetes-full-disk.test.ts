@@ -56,6 +56,7 @@ await describeKube("an agent of Kubernetes whose disk is full", (world) => {
       }
     };
     take();
+    // No event tells when a file system has room again.
     const taking = setInterval(take, 2);
     return {
       [Symbol.asyncDispose]: async () => {
