@@ -51,7 +51,6 @@ export async function frontWorld(options: Parameters<typeof startTestCluster>[0]
   await cluster.putRole("dev", { allow: { db_labels: { env: "test" }, db_users: ["reader"], db_names: ["*"] } });
   const user = await cluster.login("alice", { roles: ["dev"] });
   const credentials = await joinServingHost(cluster, "db-1", "db");
-  const echo: FrontWorld["serve"] = (client) => void client.pipe(client);
   const world: Pick<FrontWorld, "reached" | "cancelled" | "serve" | "refusal"> = {
     reached: [],
     cancelled: [],
@@ -74,11 +73,7 @@ export async function frontWorld(options: Parameters<typeof startTestCluster>[0]
     cluster,
     credentials,
     port,
-    reset: () => {
-      world.serve = echo;
-      world.refusal = undefined;
-      world.reached.splice(0);
-    },
+    reset: () => reset(world),
     certificate: async (database: string, account: string, ttlSeconds = 0): Promise<Presented> => {
       const keys = generateKeys();
       const own = { certificate: user.tlsCertificate, privateKey: user.tlsPrivateKey };
@@ -87,12 +82,7 @@ export async function frontWorld(options: Parameters<typeof startTestCluster>[0]
       const { tlsCertificate } = await asAlice.client.signOwnUser(wanted);
       return { certificate: tlsCertificate, privateKey: keys.tlsPrivateKey };
     },
-    dial: async (protocol: DbProtocol | "web") => {
-      const socket = connectTcp(port(protocol), "127.0.0.1");
-      socket.on("error", () => {});
-      await once(socket, "connect");
-      return socket;
-    },
+    dial: async (protocol: DbProtocol | "web") => await dial(port(protocol)),
     tls: async (socket: Socket, presented?: Presented, more: object = {}) => {
       const own = presented === undefined ? {} : { cert: presented.certificate, key: presented.privateKey };
       const tls = connectTls({ socket, host: "127.0.0.1", ca: [...cluster.hostCaPem], ...own, ...more });
@@ -105,6 +95,21 @@ export async function frontWorld(options: Parameters<typeof startTestCluster>[0]
       await cluster[Symbol.asyncDispose]();
     },
   });
+}
+
+const echo: FrontWorld["serve"] = (client) => void client.pipe(client);
+
+function reset(world: Pick<FrontWorld, "reached" | "serve" | "refusal">): void {
+  world.serve = echo;
+  world.refusal = undefined;
+  world.reached.splice(0);
+}
+
+async function dial(port: number): Promise<Socket> {
+  const socket = connectTcp(port, "127.0.0.1");
+  socket.on("error", () => {});
+  await once(socket, "connect");
+  return socket;
 }
 
 interface Stream {
