@@ -43,7 +43,10 @@ describe("databases for stock clients, without tsh between them and the proxy", 
         (event) => event.user === "alice" && event.db_user === "reader" && typeof event.relayed_by === "string",
       );
       const variables = JSON.parse((await front.tsh("db", "env", "--direct", "--format=json", "orders")).stdout) as Record<string, string>;
-      expect(await run("psql", ["-XAt", ...query], { env: { ...front.env(), ...variables } })).toMatchObject({ status: 0, stdout: "reader /CN=reader\n" });
+      expect(await run("psql", ["-XAt", ...query], { env: { ...front.env(), ...variables } })).toMatchObject({
+        status: 0,
+        stdout: "reader /CN=reader\n",
+      });
       const files = `sslmode=verify-full sslrootcert=${config.ca} sslcert=${config.cert} sslkey=${config.key}`;
       const web = `host=127.0.0.1 port=${cluster.ports.web} user=reader dbname=postgres ${files}`;
       expect(await front.psql(web, ...query)).toMatchObject({ status: 0, stdout: "reader /CN=reader\n" });
