@@ -23,7 +23,7 @@ export async function checkStart(services: Services, { io, options }: Call): Pro
   const running = await mainProcess(io.env.RUNTIME_DIRECTORY?.split(":")[0] ?? usualRuntimeDirectory);
   const file = resolve(options.text("config") ?? running?.config ?? defaultConfigFile);
   const { config, warnings } = await readConfigFile(file, hostname());
-  const moved = running?.config === file ? await movedFolder(running.data_dir, config.platform.data_dir) : [];
+  const moved = running?.config === file ? await movedFolder(running, config.platform.data_dir) : [];
   // The unit runs this with each reload, which has been refused then. After a check by hand the service may also be restarted.
   if (moved[0] !== undefined && io.env.RUNTIME_DIRECTORY !== undefined) throw moved[0];
   const found = [...moved.map(({ message }) => message), ...(await services.check(config, running?.web_certificates ?? []))];
@@ -33,8 +33,8 @@ export async function checkStart(services: Services, { io, options }: Call): Pro
 }
 
 /** The refusal of a reload into another data_dir, if it is one. */
-async function movedFolder(running: string | undefined, dataDir: string): Promise<readonly PlatformError[]> {
-  return await requireSameFolder({ dataDir: running }, dataDir).then(
+async function movedFolder({ data_dir, data_folder }: ProcessFacts, dataDir: string): Promise<readonly PlatformError[]> {
+  return await requireSameFolder({ dataDir: data_dir, folder: data_folder }, dataDir).then(
     () => [],
     (thrown: unknown) => [toPlatformError(thrown)],
   );

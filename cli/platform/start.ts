@@ -19,7 +19,7 @@ import { usablePidFile } from "./pid-file.ts";
 import { openLife } from "./reload/open-life.ts";
 import { Predecessor } from "./reload/predecessor.ts";
 import { ProcessState } from "./reload/process-state.ts";
-import { requireSameFolder } from "./reload/same-folder.ts";
+import { openDataFolder, requireSameFolder } from "./reload/same-folder.ts";
 import { runServices } from "./run-services.ts";
 import type { Services } from "./services.ts";
 
@@ -45,7 +45,7 @@ async function start(services: Services, io: CliIo, options: Options): Promise<R
   try {
     return await run({ services, io, options, predecessor });
   } catch (thrown) {
-    predecessor?.failed(errorText(thrown));
+    predecessor?.failed(thrown);
     throw thrown;
   }
 }
@@ -63,6 +63,7 @@ async function run({ services, io, options, predecessor }: Starting): Promise<Re
   const { config, warnings } = await readConfigFile(file, hostname());
   const { data_dir: dataDir } = config.platform;
   await requireSameFolder(predecessor, dataDir);
+  const dataFolder = await openDataFolder(dataDir);
   const diagnostics = options.text("diagAddr");
   const diagAddress = diagnostics === undefined ? config.platform.diag_addr : parseHostPort(diagnostics, undefined, "--diag-addr");
 
@@ -70,12 +71,15 @@ async function run({ services, io, options, predecessor }: Starting): Promise<Re
   const { log } = opened;
   await using stack = new AsyncDisposableStack();
   const names = enabledServices(config);
-  const state = new ProcessState(names, predecessor === undefined ? "main" : "standby", { config: file, data_dir: dataDir });
+  const state = new ProcessState(names, predecessor === undefined ? "main" : "standby", {
+    ...{ config: file, data_dir: dataDir },
+    ...(dataFolder.folder !== undefined && { data_folder: dataFolder.folder }),
+  });
   const sockets = new ListenSockets(predecessor?.sockets, predecessor !== undefined);
   const runtimeDirectory = io.env.RUNTIME_DIRECTORY?.split(":")[0];
   const pidFile = findPidFile(options.text("pidFile") ?? config.platform.pid_file, runtimeDirectory, log);
   const life = stack.use(
-    await openLife({ log, env: io.env, isTerminal: io.stdin.isTTY === true, state, sockets, dataDir, pidFile, runtimeDirectory, predecessor }),
+    await openLife({ log, env: io.env, isTerminal: io.stdin.isTTY === true, state, sockets, dataFolder, pidFile, runtimeDirectory, predecessor }),
   );
   log.info("platform starts", await startFacts({ services, config, file, names }));
   for (const warning of warnings) log.warn(warning);
@@ -93,7 +97,7 @@ async function run({ services, io, options, predecessor }: Starting): Promise<Re
   } catch (thrown) {
     log.error("stopped by an error", { reason: errorText(thrown) });
     // Before the life ends, and with it the channel for the report.
-    if (state.role === "standby") predecessor?.failed(errorText(thrown));
+    if (state.role === "standby") predecessor?.failed(thrown);
     throw thrown;
   }
   log.info(state.role === "draining" ? "stopped: the last session of this replaced process has ended" : "stopped");

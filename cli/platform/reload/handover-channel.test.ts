@@ -11,7 +11,7 @@ import { decodeFromNew, decodeFromOld, encodeMessage, type FromNew, type FromOld
 describe("messages", () => {
   test.for<FromOld>([
     { type: "offer", pid: 7, sockets: [{ name: "web 0.0.0.0 443", fd: 5, port: 443 }] },
-    { type: "offer", pid: 7, sockets: [], announces: true, dataDir: "/var/lib/platform" },
+    { type: "offer", pid: 7, sockets: [], announces: true, dataDir: "/var/lib/platform", folder: "64768:131" },
     { type: "announced" },
     { type: "takeOver", hosts: [{ id: "a", names: ["b", "c"] }] },
     { type: "abandon" },
@@ -20,7 +20,7 @@ describe("messages", () => {
     expect(decodeFromOld(encodeMessage(message).trimEnd())).toEqual(message);
   });
 
-  test.for<FromNew>([{ type: "state", pid: 8, version: "1.1.0", ready: true }, { type: "failed", error: "no" }, { type: "taken" }, { type: "stop" }])(
+  test.for<FromNew>([{ type: "state", pid: 8, version: "1.1.0", ready: true }, { type: "failed", error: "no", code: "invalid" }, { type: "failed", error: "no" }, { type: "taken" }, { type: "stop" }])(
     "the new process's message is read as it was written: %o",
     (message) => {
       expect(decodeFromNew(encodeMessage(message).trimEnd())).toEqual(message);
@@ -30,6 +30,7 @@ describe("messages", () => {
   test("messages and fields of a later version are left alone", () => {
     expect(decodeFromOld('{"type":"somersault","height":3}')).toBeUndefined();
     expect(decodeFromNew('{"type":"taken","at":3}')).toEqual({ type: "taken" });
+    expect(decodeFromNew('{"type":"failed","error":"no","code":"enchanted"}')).toEqual({ type: "failed", error: "no" });
   });
 
   test.for(["", "nonsense", "[]", "{}", '{"type":"state"}', '{"type":"offer","pid":1,"sockets":[{"name":"a","fd":1,"port":1}]}'])(

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { z } from "zod";
-import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import { errorCodes, errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { parseJson } from "../../../core/resources/document.ts";
 
 /*
@@ -25,13 +25,14 @@ const hostSchema = z.object({ id: z.string().max(256), names: z.array(z.string()
 
 const fromOldSchema = z.discriminatedUnion("type", [
   // `announces`: it names the main process to the service manager itself; left out: it leaves that to the new one.
-  // `dataDir`: where its state is; an earlier version leaves it out.
+  // `dataDir`, `folder`: where its state is, and which folder that was at its start (device and inode); an earlier version leaves them out.
   z.object({
     type: z.literal("offer"),
     pid: z.int(),
     sockets: z.array(socketSchema).max(64),
     announces: z.boolean().optional(),
     dataDir: z.string().max(4_096).optional(),
+    folder: z.string().max(64).optional(),
   }),
   z.object({ type: z.literal("takeOver"), hosts: z.array(hostSchema).max(200_000) }),
   z.object({ type: z.literal("announced") }),
@@ -40,7 +41,8 @@ const fromOldSchema = z.discriminatedUnion("type", [
 ]);
 const fromNewSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("state"), pid: z.int(), version: z.string().max(64), ready: z.boolean() }),
-  z.object({ type: z.literal("failed"), error: text }),
+  // `code`: an earlier version leaves it out, a later one may have others.
+  z.object({ type: z.literal("failed"), error: text, code: z.enum(errorCodes).optional().catch(undefined) }),
   z.object({ type: z.literal("taken") }),
   z.object({ type: z.literal("stop") }),
 ]);

@@ -8,6 +8,7 @@ import type { HostNames } from "../services.ts";
 import type { Predecessor } from "./predecessor.ts";
 import type { ProcessState } from "./process-state.ts";
 import { Reloader } from "./reloader.ts";
+import type { DataFolder } from "./same-folder.ts";
 import { otherProcesses, serveStatus } from "./status-socket.ts";
 import { ServiceVoice, serviceManager } from "./systemd.ts";
 
@@ -18,8 +19,7 @@ export interface LifeOptions {
   readonly isTerminal: boolean;
   readonly state: ProcessState;
   readonly sockets: ListenSockets;
-  /** Folder of this process's state. */
-  readonly dataDir: string;
+  readonly dataFolder: DataFolder;
   readonly pidFile: string | undefined;
   readonly runtimeDirectory: string | undefined;
   readonly predecessor: Predecessor | undefined;
@@ -40,7 +40,7 @@ const statusMs = 10_000;
 
 /** Takes the pid file unless another process is the main one still. Throws PlatformError `conflict` or `unavailable`. */
 export async function openLife(options: LifeOptions): Promise<Life> {
-  const { log, env, state, sockets, dataDir, pidFile, predecessor, runtimeDirectory } = options;
+  const { log, env, state, sockets, dataFolder, pidFile, predecessor, runtimeDirectory } = options;
   await using stack = new AsyncDisposableStack();
   let held: AsyncDisposable | undefined;
   stack.defer(async () => held?.[Symbol.asyncDispose]());
@@ -59,7 +59,7 @@ export async function openLife(options: LifeOptions): Promise<Life> {
   const stopping = stack.use(stopSignals(log, { onHangUp: () => (options.isTerminal ? stopping.stop("SIGHUP of the terminal") : reload()) }));
   const stop = (reason: string): void => stopping.stop(reason);
   const news = { announce: (pid: number) => voice.announce(pid), say: (text: string) => voice.say(text) };
-  const reloader = new Reloader({ log, command: sameCommand(), env, sockets, dataDir, state, retire: () => retire.abort(), reclaim, stop, ...news });
+  const reloader = new Reloader({ log, command: sameCommand(), env, sockets, dataFolder, state, retire: () => retire.abort(), reclaim, stop, ...news });
   stopping.signal.addEventListener("abort", () => {
     if (state.role === "main") voice.stopping();
     predecessor?.stopping();

@@ -1,5 +1,5 @@
 import { Socket } from "node:net";
-import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import type { HandedSocket } from "../../../core/transport/listen-sockets.ts";
 import { version } from "../../../core/versions/version.ts";
@@ -32,6 +32,8 @@ export class Predecessor {
   readonly sockets: readonly HandedSocket[];
   /** Folder of its state; an earlier version does not report it. */
   readonly dataDir: string | undefined;
+  /** Identity of that folder at its start; an earlier version does not report it. */
+  readonly folder: string | undefined;
   readonly #channel: MessageChannel<FromOld>;
   #role: SuccessorRole | undefined;
   #early: FromOld[] = [];
@@ -40,12 +42,13 @@ export class Predecessor {
   #hasEnded = false;
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor(channel: MessageChannel<FromOld>, { pid, announces = false, sockets, dataDir }: Extract<FromOld, { type: "offer" }>) {
+  private constructor(channel: MessageChannel<FromOld>, { pid, announces = false, sockets, dataDir, folder }: Extract<FromOld, { type: "offer" }>) {
     this.#channel = channel;
     this.pid = pid;
     this.announces = announces;
     this.sockets = sockets;
     this.dataDir = dataDir;
+    this.folder = folder;
   }
 
   /** Undefined for a process that is not a successor. Throws PlatformError when it makes no offer. */
@@ -84,8 +87,9 @@ export class Predecessor {
     if (this.#hasEnded) this.#ended();
   }
 
-  failed(error: string): void {
-    this.#channel.send({ type: "failed", error: error.slice(0, 4_000) });
+  /** Reports why this process cannot replace it: the text, and a code, so that the updater can tell a refused configuration from a broken version. */
+  failed(thrown: unknown): void {
+    this.#channel.send({ type: "failed", error: errorText(thrown).slice(0, 4_000), code: toPlatformError(thrown).code });
     this.close();
   }
 
@@ -132,7 +136,7 @@ export class Predecessor {
     role.takeOver(hosts).then(
       () => this.#channel.send({ type: "taken" }),
       (thrown: unknown) => {
-        this.failed(errorText(thrown));
+        this.failed(thrown);
         role.stop(`it could not take over: ${errorText(thrown)}`);
       },
     );

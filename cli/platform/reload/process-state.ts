@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { errorCodes } from "../../../core/errors/platform-error.ts";
 import { serviceNames } from "../../../core/kinds/service-kinds.ts";
 import { type FailedReload, failedReloadSchema, webCertificateSchema } from "../../../core/resources/proxy-facts.ts";
 import { version } from "../../../core/versions/version.ts";
@@ -11,6 +12,8 @@ const reloadSchema = z.object({
   pid: z.int().optional(),
   version: z.string().optional(),
   error: z.string().optional(),
+  /** Code of the error, where the new process itself reported one. */
+  code: z.enum(errorCodes).optional().catch(undefined),
   /** Time of the change to this state, RFC 3339. */
   at: z.string().optional(),
 });
@@ -42,11 +45,13 @@ export const processSchema = z.object({
   config: z.string().optional(),
   /** The folder of its state. */
   data_dir: z.string().optional(),
+  /** Identity of that folder at the start (device and inode). */
+  data_folder: z.string().optional(),
 });
 export type ProcessFacts = z.infer<typeof processSchema>;
 
 /** Where a process reads its configuration and keeps its state. */
-type ProcessPlace = Pick<ProcessFacts, "config" | "data_dir">;
+type ProcessPlace = Pick<ProcessFacts, "config" | "data_dir" | "data_folder">;
 
 /** This process's knowledge about itself, from its services. */
 export class ProcessState {

@@ -1,10 +1,11 @@
 import type { Socket } from "node:net";
-import { errorText } from "../../../core/errors/platform-error.ts";
+import { type ErrorCode, errorText } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import type { HandedSocket, ListenSockets } from "../../../core/transport/listen-sockets.ts";
 import { decideHandover, type Handover } from "./decide-handover.ts";
 import { decodeFromNew, type FromNew, MessageChannel } from "./handover-channel.ts";
 import type { ProcessState } from "./process-state.ts";
+import type { DataFolder } from "./same-folder.ts";
 import { startSuccessor } from "./start-successor.ts";
 
 export interface ReloaderDeps {
@@ -13,8 +14,7 @@ export interface ReloaderDeps {
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly sockets: ListenSockets;
-  /** Folder of this process's state. */
-  readonly dataDir: string;
+  readonly dataFolder: DataFolder;
   readonly state: ProcessState;
   /** The other process serves now: this one accepts nothing new and ends after its last stream. */
   readonly retire: () => void;
@@ -42,6 +42,8 @@ interface Successor {
   heardAt?: number;
   readySince?: number | undefined;
   fault?: string;
+  /** Code of the error that it reported as its fault. */
+  code?: ErrorCode | undefined;
   hasTaken: boolean;
 }
 
@@ -112,7 +114,7 @@ export class Reloader {
   }
 
   async #begin(): Promise<Successor> {
-    const { command, env, sockets, dataDir } = this.#deps;
+    const { command, env, sockets, dataFolder } = this.#deps;
     let successor: Successor | undefined;
     const attach = (socket: Socket, handed: readonly HandedSocket[]): void => {
       const channel: MessageChannel<FromNew> = new MessageChannel(socket, {
@@ -125,7 +127,7 @@ export class Reloader {
       });
       const made: Successor = { pid: 0, channel, startedAt: performance.now(), hasTaken: false };
       successor = made;
-      channel.send({ type: "offer", pid: process.pid, sockets: [...handed], announces: true, dataDir });
+      channel.send({ type: "offer", pid: process.pid, sockets: [...handed], announces: true, ...dataFolder });
     };
     const pid = await startSuccessor({ command, env, sockets: sockets.handOver(), attach });
     if (successor === undefined) throw new Error("a successor without a channel");
@@ -147,6 +149,7 @@ export class Reloader {
         break;
       case "failed":
         successor.fault = message.error;
+        successor.code = message.code;
         break;
       case "taken":
         successor.hasTaken = true;
@@ -211,6 +214,7 @@ export class Reloader {
       error: why,
       at: new Date().toISOString(),
       ...(successor !== undefined && { pid: successor.pid, version: successor.version }),
+      ...(successor !== undefined && why === successor.fault && { code: successor.code }),
     };
     say(`last reload failed: ${state.failedReload?.error ?? why}`);
   }

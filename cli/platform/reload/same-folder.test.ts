@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, stat, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { requireSameFolder } from "./same-folder.ts";
+import { openDataFolder, requireSameFolder } from "./same-folder.ts";
 
 let dir = "";
 beforeAll(async () => {
@@ -32,4 +32,29 @@ test.for(["moved", "new"])("another folder is refused in words (%s)", async (now
     code: "invalid",
     message: expect.stringMatching(/cannot change platform\.data_dir from .* to .*: stop/),
   });
+});
+
+test("by the folder at the start: a link that was turned since is refused, the folder under another name is taken", async () => {
+  await mkdir(join(dir, "first"));
+  await mkdir(join(dir, "second"));
+  await symlink(join(dir, "first"), join(dir, "turned"));
+  const running = await openDataFolder(join(dir, "turned"));
+  await requireSameFolder(running, join(dir, "turned"));
+  await symlink(join(dir, "second"), join(dir, "next"));
+  await rename(join(dir, "next"), join(dir, "turned"));
+  await expect(requireSameFolder(running, join(dir, "turned"))).rejects.toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining("leads to another folder than when the running process started"),
+  });
+  // As under another mount point: no path leads from one name to the other.
+  await requireSameFolder(running, join(dir, "first"));
+  await rename(join(dir, "first"), join(dir, "elsewhere"));
+  await requireSameFolder(running, join(dir, "elsewhere"));
+});
+
+test("a folder that is not there at the start is made, for its owner alone; one that cannot be made is known by its path", async () => {
+  const { folder } = await openDataFolder(join(dir, "fresh", "data"));
+  const { mode, dev, ino } = await stat(join(dir, "fresh", "data"));
+  expect([mode & 0o777, folder]).toEqual([0o700, `${dev}:${ino}`]);
+  expect(await openDataFolder("/dev/null/data")).toEqual({ dataDir: "/dev/null/data" });
 });
