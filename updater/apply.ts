@@ -1,9 +1,9 @@
 import type { Decision } from "./decide.ts";
 import { followStep } from "./follow-step.ts";
 import { installStep } from "./install-step.ts";
-import type { UpgradeInProgress } from "./parse-state.ts";
+import type { RefusedConfiguration, UpgradeInProgress } from "./parse-state.ts";
 import { rollBackStep } from "./roll-back-step.ts";
-import { judge, type WatchResult } from "./service.ts";
+import { type AgentFacts, type Fault, judge, type WatchResult } from "./service.ts";
 import type { Ending, Tick } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
@@ -78,8 +78,12 @@ async function activateStep(tick: Tick, begun: UpgradeInProgress): Promise<Endin
   const upgrade = await tick.move(begun, { phase: "watching" });
   const { to, before } = upgrade;
   let result: WatchResult;
+  let config: RefusedConfiguration | undefined;
   try {
-    result = await handOver(tick, upgrade);
+    const agent = await tick.world.service.facts();
+    // Before the new process reads it: what is changed meanwhile counts as changed.
+    config = await tick.configuration(agent.config);
+    result = await handOver(tick, upgrade, agent);
   } catch (thrown) {
     if (!(thrown instanceof UpgradeError)) throw thrown;
     if (upgrade.tries + 1 >= maxReloads) await tick.forget();
@@ -95,14 +99,17 @@ async function activateStep(tick: Tick, begun: UpgradeInProgress): Promise<Endin
         detail: `${to} is installed${result.healthy ? "" : ` and ${result.why}`}; the network is down: the next run checks whether the version is healthy`,
       };
     case "bad":
-      await tick.move(upgrade, { phase: "rolling_back", ...(!result.healthy && { why: result.why }) });
+      await tick.move(upgrade, { phase: "rolling_back", ...(!result.healthy && { why: result.why, ...refused(result.fault, config) }) });
       return undefined;
   }
 }
 
-async function handOver(tick: Tick, { to, before }: UpgradeInProgress): Promise<WatchResult> {
+function refused(fault: Fault, config: RefusedConfiguration | undefined): Pick<UpgradeInProgress, "config"> {
+  return fault === "configuration" && config !== undefined ? { config } : {};
+}
+
+async function handOver(tick: Tick, { to, before }: UpgradeInProgress, agent: AgentFacts): Promise<WatchResult> {
   const { service, signal } = tick.world;
-  const agent = await service.facts();
   if (!agent.active && agent.failed === true) return { healthy: false, why: "systemd has given up on the agent", fault: "process" };
   if (!agent.active) return { healthy: true };
   // A process between two starts comes back as the new version by itself.

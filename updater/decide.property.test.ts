@@ -25,9 +25,10 @@ const answer: fc.Arbitrary<EndpointAnswer> = fc.oneof(
 const second = fc.oneof(fc.integer({ min: 0, max: 100 }), fc.double({ noNaN: true, min: -1e15, max: 1e15 }));
 /** Versions that are often installed. */
 const near = fc.constantFrom("1.0.0", "1.1.0", "1.2.0");
+const stamp = fc.constantFrom("a", "b");
 const phase = fc.constantFrom("installing", "watching", "rolling_back", "following");
 const found: fc.Arbitrary<Facts["found"]> = fc.oneof(
-  { weight: 4, arbitrary: fc.array(version, { maxLength: 2 }).map((versions) => skipping(...versions)) },
+  { weight: 4, arbitrary: fc.tuple(fc.array(version, { maxLength: 2 }), fc.option(stamp, { nil: undefined })).map(([versions, one]) => skipping(versions, one)) },
   {
     weight: 2,
     arbitrary: fc.tuple(phase, near, near, fc.constantFrom(0, 1, 143, 144, 200)).map(([one, from, to, tries]) => inPhase(one, { from, to, tries })),
@@ -47,6 +48,7 @@ const anyFacts: fc.Arbitrary<Facts> = fc.record({
   endpoint: answer,
   schedule: fc.record({ windows: fc.array(fc.record({ start: second, stop: second }), { maxLength: 3 }), unreadable: fc.nat(2) }),
   agent: fc.record({ active: fc.boolean(), draining: fc.nat(5) }),
+  configuration: fc.option(stamp, { nil: undefined }),
   found,
 });
 
@@ -95,10 +97,15 @@ describe("for any facts", () => {
     });
   });
 
-  test("a version that was rolled back here is never installed without an admin's force", () => {
+  test("a version that was rolled back here is never installed without an admin's force, or another configuration than the one that it refused", () => {
     each((facts) => {
       const decision = decide(facts);
-      if (decision.act === "install" && !facts.forced) expect(facts.found.state.skip.map((one) => one.version)).not.toContain(decision.to);
+      if (decision.act !== "install" || facts.forced) return;
+      for (const { version, config } of facts.found.state.skip) {
+        if (version !== decision.to) continue;
+        expect([config?.stamp, facts.configuration]).not.toContain(undefined);
+        expect(facts.configuration).not.toBe(config?.stamp);
+      }
     });
   });
 

@@ -16,7 +16,8 @@ const failed = (reason: "endpoint_unreachable" | "certificate_wrong" | "version_
 });
 const draining = (count: number): Partial<Facts> => ({ agent: { active: true, version: "1.0.0", draining: count } });
 const admin = { hold: "apt-mark hold is set on platform-ent" };
-const ahead = { endpoint: wants("2.0.0"), found: skipping("2.0.0"), updater: "2.0.0", updaterPackage: "2.0.0" };
+const choosy = { found: skipping(["1.1.0"], "a") };
+const ahead = { endpoint: wants("2.0.0"), found: skipping(["2.0.0"]), updater: "2.0.0", updaterPackage: "2.0.0" };
 const refused = { proof: { kind: "refused", detail: "the answer is not signed" } } as const;
 const unsigned = { proof: { kind: "unsigned", detail: "the answer is not signed: taken" } } as const;
 const signed = (critical: boolean) => ({ proof: { kind: "signed", critical, issued: 1 } }) as const;
@@ -30,7 +31,7 @@ const table: Record<string, Row[]> = {
     ["equal and forced", { forced: true }, "stay", "up_to_date"],
     ["equal without a schedule", unscheduled, "stay", "up_to_date"],
     ["equal and held by the admin", admin, "stay", "up_to_date"],
-    ["equal and once rolled back here", { found: skipping("1.0.0") }, "stay", "up_to_date"],
+    ["equal and once rolled back here", { found: skipping(["1.0.0"]) }, "stay", "up_to_date"],
     ["equal with many sessions", draining(9), "stay", "up_to_date"],
     ["equal, and the answer has a v", { endpoint: wants("v1.0.0") }, "stay", "up_to_date"],
     [
@@ -113,7 +114,7 @@ const table: Record<string, Row[]> = {
     ["than a pre-release", { installed: "1.1.0-rc.1", ...newer }, "install", "upgraded"],
     ["with the agent stopped", { ...newer, agent: { active: false, draining: 0 } }, "install", "upgraded"],
     ["with the agent silent", { ...newer, agent: { active: true, draining: 0 } }, "install", "upgraded"],
-    ["with another version skipped", { ...newer, found: skipping("1.0.5", "1.2.0") }, "install", "upgraded"],
+    ["with another version skipped", { ...newer, found: skipping(["1.0.5", "1.2.0"]) }, "install", "upgraded"],
     ["on a clock of the year 1", { ...newer, now: -62_135_596_800 }, "stay", "outside_window"],
     ["on a clock a day ahead", { ...newer, now: 87_900 }, "stay", "stale_schedule"],
     ["on a clock a day behind", { ...newer, now: -84_900 }, "stay", "outside_window"],
@@ -126,7 +127,7 @@ const table: Record<string, Row[]> = {
     ["without a schedule", { ...urgent, ...unscheduled }, "install", "upgraded"],
     ["after all windows", { ...urgent, ...past }, "install", "upgraded"],
     ["with many sessions", { ...urgent, ...draining(7) }, "install", "upgraded"],
-    ["that was rolled back here", { ...urgent, found: skipping("1.1.0") }, "stay", "known_bad"],
+    ["that was rolled back here", { ...urgent, found: skipping(["1.1.0"]) }, "stay", "known_bad"],
     ["held by the admin", { ...urgent, ...admin }, "stay", "held_by_admin"],
     ["held by the roll-out", { endpoint: wants("1.1.0", { critical: true, held: "frozen" }) }, "stay", "held_by_rollout", "frozen"],
     ["that is older", { ...urgent, installed: "1.2.0", ...closed }, "install", "upgraded"],
@@ -137,7 +138,7 @@ const table: Record<string, Row[]> = {
     ["without a schedule", { ...older, ...unscheduled }, "stay", "no_schedule"],
     ["forced outside of the window", { ...older, ...closed, forced: true }, "install", "upgraded"],
     ["held by the admin", { ...older, ...admin }, "stay", "held_by_admin"],
-    ["that was rolled back here", { ...older, found: skipping("1.0.0") }, "stay", "known_bad"],
+    ["that was rolled back here", { ...older, found: skipping(["1.0.0"]) }, "stay", "known_bad"],
     ["of another major", { ...older, endpoint: wants("0.9.0") }, "follow", "major_mismatch"],
   ],
   "an endpoint without a usable answer": [
@@ -159,7 +160,7 @@ const table: Record<string, Row[]> = {
     ["that is unknown, forced", { ...newer, ...unknown, forced: true }, "stay", "package_manager_busy"],
     ["that is unknown, outside of the window", { ...newer, ...unknown, ...closed }, "stay", "outside_window"],
     ["that is unknown, and equal versions", unknown, "stay", "up_to_date"],
-    ["and a version that was rolled back", { ...newer, ...admin, found: skipping("1.1.0") }, "stay", "held_by_admin"],
+    ["and a version that was rolled back", { ...newer, ...admin, found: skipping(["1.1.0"]) }, "stay", "held_by_admin"],
   ],
   "a roll-out that holds": [
     ["at the version that is installed", held, "stay", "held_by_rollout", "group canary comes first"],
@@ -172,14 +173,20 @@ const table: Record<string, Row[]> = {
   "an admin's force": [
     ["outside of the window", { ...newer, ...closed, forced: true }, "install", "upgraded", /an admin has forced it/],
     ["without a schedule", { ...newer, ...unscheduled, forced: true }, "install", "upgraded"],
-    ["of a version that was rolled back here", { ...newer, forced: true, found: skipping("1.1.0") }, "install", "upgraded"],
+    ["of a version that was rolled back here", { ...newer, forced: true, found: skipping(["1.1.0"]) }, "install", "upgraded"],
     ["with many sessions", { ...newer, ...draining(5), forced: true }, "install", "upgraded"],
     ["to another major", { endpoint: wants("2.0.0"), forced: true }, "follow", "major_mismatch"],
   ],
   "a version that was rolled back here": [
-    ["in the window", { ...newer, found: skipping("1.1.0") }, "stay", "known_bad", /it keeps failing/],
-    ["outside of the window", { ...newer, ...closed, found: skipping("1.1.0") }, "stay", "known_bad"],
-    ["and a newer one", { endpoint: wants("1.1.1"), found: skipping("1.1.0") }, "install", "upgraded"],
+    ["in the window", { ...newer, found: skipping(["1.1.0"]) }, "stay", "known_bad", /it keeps failing/],
+    ["outside of the window", { ...newer, ...closed, found: skipping(["1.1.0"]) }, "stay", "known_bad"],
+    ["and a newer one", { endpoint: wants("1.1.1"), found: skipping(["1.1.0"]) }, "install", "upgraded"],
+    ["as its configuration was refused", { ...newer, ...choosy, configuration: "a" }, "stay", "known_bad", /again once \/etc\/platform\.yaml is changed/],
+    ["and the configuration cannot be read", { ...newer, ...choosy }, "stay", "known_bad"],
+    ["and the configuration is another one", { ...newer, ...choosy, configuration: "b" }, "install", "upgraded", /platform\.yaml was changed/],
+    ["the same outside of the window", { ...newer, ...choosy, configuration: "b", ...closed }, "stay", "outside_window"],
+    ["the same, held", { ...newer, ...choosy, configuration: "b", hold: "held" }, "stay", "held_by_admin"],
+    ["whatever its configuration is", { ...newer, found: skipping(["1.1.0"]), configuration: "b" }, "stay", "known_bad"],
   ],
   "sessions that drain": [
     ["two processes", { ...newer, ...draining(2) }, "install", "upgraded"],

@@ -2,7 +2,7 @@ import { compareVersions, parseVersion } from "../core/versions/compare-versions
 import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 import type { EndpointAnswer } from "./endpoint-answer.ts";
 import type { Proof } from "./judge-proof.ts";
-import type { SkippedVersion, UpgradeInProgress } from "./parse-state.ts";
+import { type SkippedVersion, type UpgradeInProgress, untilChanged } from "./parse-state.ts";
 import { type Schedule, windowAt } from "./schedule.ts";
 import type { AgentFacts } from "./service.ts";
 import type { FoundState } from "./state.ts";
@@ -35,6 +35,8 @@ export interface Facts {
   readonly minimum?: string | undefined;
   readonly schedule: Schedule;
   readonly agent: Pick<AgentFacts, "active" | "version" | "draining">;
+  /** Stamp of the configuration that the wanted version refused here, as it is now; omitted if it refused none, or cannot be read. */
+  readonly configuration?: string | undefined;
   readonly found: FoundState;
 }
 
@@ -156,16 +158,21 @@ function decideChange(change: Change, facts: Facts): Decision {
   const { from, to } = change;
   if (facts.hold !== undefined) return stay("held_by_admin", `${facts.hold}; ${to} waits`);
   const bad = facts.found.state.skip.find(({ version }) => version === to);
-  if (bad !== undefined && !facts.forced) return knownBad(bad, facts);
+  if (bad !== undefined && !facts.forced && !isChanged(bad, facts)) return knownBad(bad, facts);
   const waiting = change.critical || facts.forced ? undefined : (outsideWindow(to, facts) ?? manySessions(to, facts));
   if (waiting !== undefined) return waiting;
   if (facts.unknownHold !== undefined) return stay(facts.unknownHold.reason, facts.unknownHold.detail);
-  return otherMajor(change, facts) ?? { act: "install", from, to, reason: "upgraded", detail: sentence(change, facts.forced) };
+  return otherMajor(change, facts) ?? { act: "install", from, to, reason: "upgraded", detail: sentence(change, facts.forced, bad) };
+}
+
+/** The configuration that the version refused is another one now: it is judged again. */
+function isChanged({ config }: SkippedVersion, { configuration }: Facts): boolean {
+  return config !== undefined && configuration !== undefined && configuration !== config.stamp;
 }
 
 /** The version is skipped. An updater that went ahead to its major goes back to the agent's. */
-function knownBad({ version: to, since, why }: SkippedVersion, facts: Facts): Decision {
-  const detail = `${to} was rolled back on ${since}: ${why}`;
+function knownBad({ version: to, since, why, config }: SkippedVersion, facts: Facts): Decision {
+  const detail = `${to} was rolled back on ${since}: ${why}${config === undefined ? "" : `; ${untilChanged(config)}`}`;
   const { installed = "", updater, updaterPackage, updaterHold, schedule, now } = facts;
   const apart = parseVersion(updater)?.major !== parseVersion(installed)?.major;
   if (!apart || updaterPackage === undefined || updaterPackage === installed) return stay("known_bad", detail);
@@ -176,10 +183,11 @@ function knownBad({ version: to, since, why }: SkippedVersion, facts: Facts): De
   return { act: "follow", from: updaterPackage, to: installed, reason: "known_bad", detail: `${detail}; the updater goes back to ${installed}` };
 }
 
-function sentence({ from, to, critical }: Change, forced: boolean): string {
+function sentence({ from, to, critical }: Change, forced: boolean, bad: SkippedVersion | undefined): string {
   const what = compareVersions(to, from) < 0 ? "the cluster wants an older version" : "a newer version";
   const why = forced ? "an admin has forced it" : critical ? "it is critical" : "the maintenance window is open";
-  return `${what}, ${to}, and ${why}`;
+  const again = forced || bad?.config === undefined ? "" : `; it had refused the configuration, and ${bad.config.file} was changed`;
+  return `${what}, ${to}, and ${why}${again}`;
 }
 
 function outsideWindow(to: string, { schedule, now }: Facts): Decision | undefined {

@@ -20,6 +20,7 @@ export async function gather(tick: Tick): Promise<Facts> {
   // If the first is unknown, nothing is installed: do not wait for a busy package manager again.
   const both = wanted && agentHold.unknown === undefined;
   const updaterHold = both && updaterPackage !== undefined && updaterPackage !== target ? await holdOf(tick, tick.updaterPackage) : {};
+  const refused = tick.state.skip.find(({ version }) => version === target)?.config;
   return {
     now: tick.world.now().getTime() / 1000,
     forced: tick.forced,
@@ -34,6 +35,7 @@ export async function gather(tick: Tick): Promise<Facts> {
     minimum: tick.world.minimum,
     schedule,
     agent,
+    configuration: refused === undefined ? undefined : await tick.world.stampOf(refused.file),
     found: tick.found,
   };
 }

@@ -5,6 +5,7 @@ import { withProxyVariables } from "../core/transport/dial/proxy-environment.ts"
 import { version } from "../core/versions/version.ts";
 import { askEndpoint } from "./endpoint.ts";
 import type { EndpointAnswer } from "./endpoint-answer.ts";
+import { fileStamp } from "./file-stamp.ts";
 import type { Installer } from "./installer.ts";
 import { chooseInstaller } from "./installers/choose-installer.ts";
 import type { UpdaterState } from "./parse-state.ts";
@@ -24,6 +25,8 @@ export interface World {
   ask(hostId: string | undefined): Promise<EndpointAnswer>;
   /** Version that the updater's executable on disk reports; undefined if it does not run, or its dry run on this host fails. */
   updaterOnDisk(): Promise<string | undefined>;
+  /** Stamp of a file's state; undefined if it is not there or cannot be examined. Never throws. */
+  stampOf(file: string): Promise<string | undefined>;
   readonly package: string;
   readonly schedule: Schedule;
   /** Lowest version that may be installed; undefined if the admin has set none. */
@@ -76,6 +79,7 @@ export async function openWorld(places: Places, { say, signal }: Pick<World, "sa
       return await askEndpoint(endpoint, { env, signal, ca: settings.ca, hostId });
     },
     updaterOnDisk: () => tryUpdater("/usr/sbin/platform-upgrade", { env: places.env, signal }),
+    stampOf: fileStamp,
     package: settings.package,
     schedule: settings.schedule,
     minimum: settings.minimum,

@@ -70,7 +70,10 @@ test("the status is readable", () => {
     target: "1.1.0",
     updater_version: "1.0.0",
     upgrade: { phase: "watching", from: "1.0.0", to: "1.1.0", started: "T", boot: "", before: "ready", tries: 1 },
-    skip: [{ version: "1.1.0", since: "S", why: "w" }],
+    skip: [
+      { version: "1.1.0", since: "S", why: "w" },
+      { version: "1.2.0", since: "S", why: "w", config: { file: "/etc/platform.yaml", stamp: "s" } },
+    ],
   };
   expect(statusText(state, { updater: "1.0.0", running: true }).split("\n")).toEqual([
     "Reason:      known_bad (this version was rolled back on this host: it is skipped until a newer one comes or an admin forces it)",
@@ -80,6 +83,7 @@ test("the status is readable", () => {
     "Updater:     1.0.0",
     "In progress: watching: 1.0.0 -> 1.1.0, since T",
     "Skipped:     1.1.0, rolled back on S: w",
+    "Skipped:     1.2.0, rolled back on S: w; it is tried again once /etc/platform.yaml is changed",
   ]);
   const killed = statusText(state, { updater: "1.1.0", running: false });
   expect(killed).toContain("Updater:     1.1.0 (the last run was version 1.0.0)\n");

@@ -8,6 +8,8 @@ const upgrade = { phase: "watching", from: "1.0.0", to: "1.1.0", started: "2026-
 describe("parseState", () => {
   test("reads a written state back", () => {
     const text = fc.string({ maxLength: 60 });
+    const config = fc.record({ file: text, stamp: text });
+    const skipped = { version: fc.string({ minLength: 1, maxLength: 60 }), since: text, why: text };
     const state: fc.Arbitrary<UpdaterState> = fc.record(
       {
         updater_version: text,
@@ -28,7 +30,7 @@ describe("parseState", () => {
           tries: fc.nat(),
           why: text,
         }),
-        skip: fc.array(fc.record({ version: fc.string({ minLength: 1, maxLength: 60 }), since: text, why: text }), { maxLength: 20 }),
+        skip: fc.array(fc.oneof(fc.record(skipped), fc.record({ ...skipped, config })), { maxLength: 20 }),
       },
       { requiredKeys: ["skip"] },
     );
@@ -67,6 +69,19 @@ describe("parseState", () => {
       upgrade,
     });
     expect(parseState(text)).toEqual({ target: "1.2.3", skip: [{ version: "1.1.0", since: "s", why: "" }], upgrade });
+  });
+
+  test.for([null, 1, [], {}, { file: 1, stamp: "s" }, { file: "f" }, { file: "f", stamp: "s".repeat(81) }, { file: "f".repeat(501), stamp: "s" }])(
+    "a refused configuration of the form %o is left out: the version stays skipped",
+    (config) => {
+      const skip = [{ version: "1.1.0", since: "s", why: "w", config }];
+      expect(parseState(JSON.stringify({ skip, upgrade: { ...upgrade, config } }))).toEqual({ upgrade, skip: [{ version: "1.1.0", since: "s", why: "w" }] });
+    },
+  );
+
+  test("a refused configuration of an upgrade that is rolled back is read back", () => {
+    const one = { ...upgrade, config: { file: "/etc/platform.yaml", stamp: "" } };
+    expect(parseState(JSON.stringify({ upgrade: one }))?.upgrade).toEqual(one);
   });
 
   test("invalid counts of attempts count as none", () => {

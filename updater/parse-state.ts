@@ -20,6 +20,21 @@ export interface UpgradeInProgress {
   readonly tries: number;
   /** Why it is rolled back. */
   readonly why?: string;
+  /** Set when the new process refused its configuration. */
+  readonly config?: RefusedConfiguration;
+}
+
+/** A configuration that a version refused: another one may suit it. */
+export interface RefusedConfiguration {
+  /** What people have to change, in words: a path. */
+  readonly file: string;
+  /** Stamp of its state when it was refused; empty for a file that was not there. Another one is another attempt. */
+  readonly stamp: string;
+}
+
+/** When a version that refused it is tried again. */
+export function untilChanged({ file }: RefusedConfiguration): string {
+  return `it is tried again once ${file} is changed`;
 }
 
 /** A version that was rolled back here. */
@@ -28,6 +43,8 @@ export interface SkippedVersion {
   /** RFC 3339. */
   readonly since: string;
   readonly why: string;
+  /** Set if it is skipped only as long as this configuration is not changed. */
+  readonly config?: RefusedConfiguration;
 }
 
 /** /var/lib/platform-upgrade/state; the names are those of the file, which the agent reads too. */
@@ -96,7 +113,7 @@ function parseUpgrade(value: unknown): UpgradeInProgress | undefined {
   if (phase === undefined || before === undefined || from === undefined || to === undefined || started === undefined) return undefined;
   const tries = typeof value.tries === "number" && Number.isSafeInteger(value.tries) && value.tries >= 0 ? value.tries : 0;
   const why = typeof value.why === "string" ? { why: value.why.slice(0, maxText) } : {};
-  return { phase, from, to, started, boot: shortText(value.boot) ?? "", before, tries, ...why };
+  return { phase, from, to, started, boot: shortText(value.boot) ?? "", before, tries, ...why, ...refusedOf(value) };
 }
 
 /** The entries of a list that are well-formed. */
@@ -108,7 +125,13 @@ function parseSkipped(value: unknown): SkippedVersion[] {
   if (!isRecord(value)) return [];
   const [version, since] = [shortText(value.version), shortText(value.since)];
   if (version === undefined || version === "" || since === undefined) return [];
-  return [{ version, since, why: typeof value.why === "string" ? value.why.slice(0, maxText) : "" }];
+  return [{ version, since, why: typeof value.why === "string" ? value.why.slice(0, maxText) : "", ...refusedOf(value) }];
+}
+
+function refusedOf({ config }: Record<string, unknown>): { config?: RefusedConfiguration } {
+  if (!isRecord(config)) return {};
+  const [file, stamp] = [config.file, shortText(config.stamp)];
+  return typeof file === "string" && file.length <= maxText && stamp !== undefined ? { config: { file, stamp } } : {};
 }
 
 function texts<Name extends string>(value: Record<string, unknown>, names: readonly Name[]): Partial<Record<Name, string>> {

@@ -1,5 +1,5 @@
 import { errorText } from "../core/errors/platform-error.ts";
-import { addSkipped, type UpgradeInProgress } from "./parse-state.ts";
+import { addSkipped, type UpgradeInProgress, untilChanged } from "./parse-state.ts";
 import type { WatchResult } from "./service.ts";
 import type { Ending, Tick } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
@@ -7,7 +7,7 @@ import { UpgradeError } from "./upgrade-error.ts";
 /** Restores the previous version, with its process, and skips the bad one. The next run retries steps that fail now. */
 export async function rollBackStep(tick: Tick, begun: UpgradeInProgress): Promise<Ending> {
   const upgrade = await tick.move(begun, { phase: "rolling_back" });
-  const { from, to, why = `${to} was not installed completely` } = upgrade;
+  const { from, to, why = `${to} was not installed completely`, config } = upgrade;
   tick.world.say(`rolling back from ${to} to ${from}: ${why}`);
   const failure = await reinstall(tick, from);
   if (failure !== undefined) {
@@ -19,11 +19,13 @@ export async function rollBackStep(tick: Tick, begun: UpgradeInProgress): Promis
   }
   const result = await handBack(tick, upgrade);
   // The previous version has the same fault: it is not the version's.
-  const innocent = !result.healthy && result.fault !== "process";
+  const innocent = !result.healthy && (result.fault === "tunnel" || result.fault === "refused");
   const since = tick.world.now().toISOString();
-  await tick.forget(innocent ? tick.state.skip : addSkipped(tick.state.skip, { version: to, since, why }));
+  const skipped = { version: to, since, why, ...(config !== undefined && { config }) };
+  await tick.forget(innocent ? tick.state.skip : addSkipped(tick.state.skip, skipped));
+  const again = config === undefined || innocent ? "" : `; ${untilChanged(config)}`;
   const after = result.healthy ? "" : `; ${from} is not well either: ${result.why}`;
-  return { reason: "rolled_back", detail: `from ${to} to ${from}: ${why}${after}` };
+  return { reason: "rolled_back", detail: `from ${to} to ${from}: ${why}${again}${after}` };
 }
 
 async function reinstall(tick: Tick, version: string): Promise<UpgradeError | undefined> {
@@ -57,7 +59,8 @@ async function handBack(tick: Tick, { from, before }: UpgradeInProgress): Promis
   const expected = { version: from, wasReady: before === "ready", signal };
   if (agent.mainPid !== undefined && agent.version !== from) await tick.bestEffort("could not reload the agent", () => service.reload());
   const reloaded = await service.watch(expected);
-  if (reloaded.healthy || reloaded.fault === "tunnel") return reloaded;
+  // A restart would end the process that runs, and the previous version would refuse the configuration again.
+  if (reloaded.healthy || reloaded.fault === "tunnel" || reloaded.fault === "configuration") return reloaded;
   tick.world.say(`restarting the agent: ${reloaded.why}`);
   const failed = await tick.bestEffort("could not restart the agent", () => service.restart());
   return failed === undefined ? await service.watch(expected) : reloaded;

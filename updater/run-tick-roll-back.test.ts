@@ -34,6 +34,72 @@ describe("a run", () => {
     expect(host.found.skip).toEqual([]);
   });
 
+  test("tries a version again that refused the configuration, once for each change of it", async () => {
+    const host = new MemoryHost({ answer: wants("1.1.0"), qualities: { "1.1.0": "choosy" } });
+    host.config = "wrong";
+    const until = "it is tried again once /etc/platform.yaml is changed";
+    expect(await tick(host)).toMatchObject({ reason: "rolled_back", detail: expect.stringContaining(until) });
+    expect([host.installed, host.running]).toEqual(["1.0.0", "1.0.0"]);
+    for (let run = 0; run < 3; run += 1) expect(await tick(host)).toMatchObject({ reason: "known_bad", detail: expect.stringContaining(until) });
+    host.config = "wrong in another way";
+    expect(await tick(host)).toMatchObject({ reason: "rolled_back" });
+    expect(await tick(host)).toMatchObject({ reason: "known_bad" });
+    expect(host.packages.agentInstalls).toEqual(["1.1.0", "1.0.0", "1.1.0", "1.0.0"]);
+    host.config = "right";
+    expect(await tick(host)).toMatchObject({ reason: "upgraded" });
+    expect(host.found).toMatchObject({ current: "1.1.0", skip: [] });
+  });
+
+  test("waits for the maintenance window with a version whose configuration was corrected", async () => {
+    const host = new MemoryHost({ answer: wants("1.1.0"), qualities: { "1.1.0": "choosy" } });
+    host.config = "wrong";
+    await tick(host);
+    host.config = "right";
+    host.seconds = 5000;
+    expect(await tick(host)).toMatchObject({ reason: "outside_window" });
+    host.seconds = 90_500;
+    expect(await tick(host)).toMatchObject({ reason: "upgraded" });
+  });
+
+  test("notices a correction that was made while the version was being rolled back", async () => {
+    const host = new MemoryHost({ answer: wants("1.1.0"), qualities: { "1.1.0": "choosy" } });
+    host.config = "wrong";
+    const world = host.world();
+    const watch: typeof world.service.watch = async (options) => {
+      const result = await world.service.watch(options);
+      host.config = "right";
+      return result;
+    };
+    expect(await runTick({ ...world, service: { ...world.service, watch } }, { forced: false })).toMatchObject({ reason: "rolled_back" });
+    expect(await tick(host)).toMatchObject({ reason: "upgraded" });
+  });
+
+  test("skips it for good where the running agent is too old to name the error", async () => {
+    const host = new MemoryHost({ answer: wants("1.1.0"), qualities: { "1.1.0": "choosy" } });
+    host.agent.isTaciturn = true;
+    host.config = "wrong";
+    expect(await tick(host)).toMatchObject({ reason: "rolled_back" });
+    host.config = "right";
+    expect(await tick(host)).toMatchObject({ reason: "known_bad", detail: expect.not.stringContaining("tried again") });
+  });
+
+  test("leaves the process alone where the version before refuses the configuration too", async () => {
+    const host = new MemoryHost({ answer: wants("1.1.0"), qualities: { "1.0.0": "choosy", "1.1.0": "mute" } });
+    const world = host.world();
+    // Edited while the upgrade is under way.
+    const reload = async (): Promise<void> => {
+      await world.service.reload();
+      host.config = "wrong";
+    };
+    expect(await runTick({ ...world, service: { ...world.service, reload } }, { forced: false })).toMatchObject({
+      reason: "rolled_back",
+      detail: expect.stringContaining("1.0.0 is not well either"),
+    });
+    expect([host.installed, host.running]).toEqual(["1.0.0", "1.1.0"]);
+    expect(host.log).not.toContain("restart");
+    expect(await tick(host)).toMatchObject({ reason: "known_bad" });
+  });
+
   test("does not mistake a network failure for a bad version", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0"), cutAtReload: true });
     expect(await tick(host)).toMatchObject({ reason: "endpoint_unreachable" });

@@ -27,6 +27,8 @@ export interface AgentFacts {
   /** It serves everything; of an agent: its tunnel is up. Omitted if it does not answer. */
   readonly ready?: boolean;
   readonly hostId?: string;
+  /** Path of its configuration file; omitted by an earlier version. */
+  readonly config?: string;
   /** User streams in all processes. */
   readonly sessions: number;
   /** Earlier processes that still carry sessions. */
@@ -45,10 +47,11 @@ export interface WatchOptions {
  * Faults of an unhealthy agent:
  * - `process`: it exited, keeps failing, stays silent; or it answers and is not ready although it is control itself (services auth or proxy);
  * - `refused`: the previous process kept running (`reload.state=failed`) and serves on;
+ * - `configuration`: as `refused`, with an error that another configuration may mend;
  * - `tunnel`: it runs and answers with the right version, and is not ready.
- * The caller must find out whether the network caused the last two.
+ * The caller must find out whether the network caused the last three.
  */
-export type Fault = "process" | "refused" | "tunnel";
+export type Fault = "process" | "refused" | "configuration" | "tunnel";
 export type WatchResult = { readonly healthy: true } | { readonly healthy: false; readonly why: string; readonly fault: Fault };
 
 /**
@@ -62,6 +65,7 @@ export function judge(result: WatchResult, before: AgentBefore, networkUp: boole
     case "process":
       return "bad";
     case "refused":
+    case "configuration":
       return networkUp ? "bad" : "wait";
     case "tunnel":
       if (before !== "ready") return "keep";

@@ -3,7 +3,7 @@ import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 import type { EndpointAnswer } from "./endpoint-answer.ts";
 import type { Proof } from "./judge-proof.ts";
 import type { World } from "./open-world.ts";
-import { addSkipped, type UpdaterState, type UpgradeInProgress, withoutSkipped } from "./parse-state.ts";
+import { addSkipped, type RefusedConfiguration, type UpdaterState, type UpgradeInProgress, withoutSkipped } from "./parse-state.ts";
 import type { FoundState } from "./state.ts";
 
 /** Result of a run. */
@@ -58,12 +58,13 @@ export class Tick {
 
   async begin(upgrade: Pick<UpgradeInProgress, "phase" | "from" | "to" | "before">): Promise<void> {
     const started = this.world.now().toISOString();
-    const skip = this.forced ? withoutSkipped(this.state.skip, upgrade.to) : this.state.skip;
+    // A version that is installed again is judged again.
+    const skip = this.forced || upgrade.phase === "installing" ? withoutSkipped(this.state.skip, upgrade.to) : this.state.skip;
     await this.write({ ...this.state, skip, upgrade: { ...upgrade, started, boot: this.world.boot, tries: 0 } });
   }
 
   /** Counts another attempt of the phase, or goes to another phase. */
-  async move(upgrade: UpgradeInProgress, to: { readonly phase: UpgradeInProgress["phase"]; readonly why?: string }): Promise<UpgradeInProgress> {
+  async move(upgrade: UpgradeInProgress, to: Pick<UpgradeInProgress, "phase" | "why" | "config">): Promise<UpgradeInProgress> {
     const moved = { ...upgrade, ...to, tries: to.phase === upgrade.phase ? upgrade.tries + 1 : 0 };
     await this.write({ ...this.state, upgrade: moved });
     return moved;
@@ -86,6 +87,11 @@ export class Tick {
     const { skip_updater = [], ...rest } = this.state;
     const others = withoutSkipped(skip_updater, version);
     this.#found = { ...this.#found, state: { ...rest, ...(others.length > 0 && { skip_updater: others }) } };
+  }
+
+  /** The configuration file of the agent as it is now; undefined if its path is not known. */
+  async configuration(file: string | undefined): Promise<RefusedConfiguration | undefined> {
+    return file === undefined ? undefined : { file, stamp: (await this.world.stampOf(file)) ?? "" };
   }
 
   async write(state: UpdaterState): Promise<void> {

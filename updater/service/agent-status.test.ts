@@ -13,7 +13,8 @@ const full = {
   tunnels: 1,
   sessions: 2,
   draining: [{ pid: 10, sessions: 3, since: "2026-11-20T16:00:00Z" }],
-  reload: { state: "failed", pid: 13, version: "1.1.0", error: "exit\nstatus 1", at: "2026-11-20T16:00:01Z" },
+  reload: { state: "failed", pid: 13, version: "1.1.0", error: "exit\nstatus 1", code: "invalid", at: "2026-11-20T16:00:01Z" },
+  config: "/etc/platform.yaml",
 };
 
 describe("the status of the agent", () => {
@@ -22,12 +23,18 @@ describe("the status of the agent", () => {
       pid: 12,
       version: "1.1.0",
       hostId: "c0ffee",
+      config: "/etc/platform.yaml",
       ready: true,
       services: ["ssh"],
       sessions: 2,
       draining: [{ sessions: 3 }],
-      reload: { state: "failed", version: "1.1.0", error: "exit status 1", at: Date.parse("2026-11-20T16:00:01Z") },
+      reload: { state: "failed", version: "1.1.0", error: "exit status 1", code: "invalid", at: Date.parse("2026-11-20T16:00:01Z") },
     });
+  });
+
+  test.for([undefined, null, 2, "enchanted", "toString"])("knows no error's code by %o", (code) => {
+    const { reload } = parseAgentStatus(JSON.stringify({ ...full, reload: { ...full.reload, code } })) ?? {};
+    expect(reload).toEqual({ state: "failed", version: "1.1.0", error: "exit status 1", at: Date.parse("2026-11-20T16:00:01Z") });
   });
 
   test("needs no more than a process and its version", () => {

@@ -1,8 +1,12 @@
+import { type ErrorCode, isErrorCode } from "../../core/errors/platform-error.ts";
+
 /** The status of an agent process from its status socket, as far as the updater needs it. */
 export interface AgentStatus {
   readonly pid: number;
   readonly version: string;
   readonly hostId?: string;
+  /** Path of its configuration file. */
+  readonly config?: string;
   readonly ready: boolean;
   readonly services: readonly string[];
   readonly sessions: number;
@@ -14,6 +18,8 @@ export interface Reload {
   readonly state: "none" | "starting" | "failed" | "done";
   readonly version?: string;
   readonly error?: string;
+  /** Code of the error that the new process itself reported; omitted by an earlier version, or if it reported none. */
+  readonly code?: ErrorCode;
   /** Milliseconds since 1970. */
   readonly at?: number;
 }
@@ -28,12 +34,13 @@ export function parseAgentStatus(json: string): AgentStatus | undefined {
   const pid = countOf(value.pid);
   const version = textOf(value.version);
   if (pid === undefined || version === undefined) return undefined;
-  const hostId = textOf(value.host_id);
+  const [hostId, config] = [textOf(value.host_id), textOf(value.config)];
   const draining = listOf(value.draining).flatMap((one) => (isObject(one) ? [{ sessions: countOf(one.sessions) ?? 0 }] : []));
   return {
     pid,
     version,
     ...(hostId !== undefined && { hostId }),
+    ...(config !== undefined && { config }),
     ready: value.ready === true,
     services: listOf(value.services).flatMap((one) => textOf(one) ?? []),
     sessions: countOf(value.sessions) ?? 0,
@@ -45,8 +52,14 @@ export function parseAgentStatus(json: string): AgentStatus | undefined {
 function reloadOf(value: unknown): Reload {
   if (!isObject(value)) return { state: "none" };
   const state = reloadStates.find((one) => one === value.state) ?? "none";
-  const [version, error, at] = [textOf(value.version), textOf(value.error), timeOf(value.at)];
-  return { state, ...(version !== undefined && { version }), ...(error !== undefined && { error }), ...(at !== undefined && { at }) };
+  const [version, error, code, at] = [textOf(value.version), textOf(value.error), textOf(value.code), timeOf(value.at)];
+  return {
+    state,
+    ...(version !== undefined && { version }),
+    ...(error !== undefined && { error }),
+    ...(code !== undefined && isErrorCode(code) && { code }),
+    ...(at !== undefined && { at }),
+  };
 }
 
 const reloadStates = ["none", "starting", "failed", "done"] as const;

@@ -94,6 +94,7 @@ function factsOf(seen: Look | undefined): AgentFacts {
     ...(state.mainPid !== 0 && { mainPid: state.mainPid }),
     ...(status !== undefined && { version: status.version, ready: status.ready }),
     ...(status?.hostId !== undefined && { hostId: status.hostId }),
+    ...(status?.config !== undefined && { config: status.config }),
     sessions: status === undefined ? 0 : status.draining.reduce((sum, one) => sum + one.sessions, status.sessions),
     draining: status?.draining.length ?? 0,
   };

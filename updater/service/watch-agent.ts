@@ -1,4 +1,5 @@
-import type { WatchResult } from "../service.ts";
+import type { ErrorCode } from "../../core/errors/platform-error.ts";
+import type { Fault, WatchResult } from "../service.ts";
 import { type AgentStatus, isActive, type UnitState } from "./agent-status.ts";
 
 /** One check of the agent. */
@@ -40,6 +41,8 @@ const downMs = 8 * second;
 /** Limit for silence: an agent that had a status socket and no longer answers hangs. */
 const silentMs = 30 * second;
 const limitMs = 60 * second;
+/** Errors of a start that another configuration may mend: it is wrong, or names files that are missing or may not be read. */
+const ofConfiguration: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["invalid", "not_found", "denied"]);
 
 /** The watch after a further check, and its result when it has one. Pure. */
 export function watchAgent(before: Watch | undefined, look: Look, expected: Expected): { readonly watch: Watch; readonly result?: WatchResult } {
@@ -77,8 +80,9 @@ function faultOf(watch: Watch, look: Look, expected: Expected): WatchResult | un
   if (unit.activeState === "failed" || unit.activeState === "inactive") return unhealthy("process", `the service is ${unit.activeState}`);
   if (watch.downSince !== undefined && at - watch.downSince >= downMs) return unhealthy("process", "the process exited and was not restarted");
   if (status !== undefined && hasRefused(status, expected)) {
-    const { error } = status.reload;
-    return unhealthy("refused", `the new process did not take over${error === undefined ? "" : `: ${error}`}`);
+    const { error, code } = status.reload;
+    const fault = code !== undefined && ofConfiguration.has(code) ? "configuration" : "refused";
+    return unhealthy(fault, `the new process did not take over${error === undefined ? "" : `: ${error}`}`);
   }
   if (expected.wasReady && watch.silentSince !== undefined && at - watch.silentSince >= silentMs) {
     return unhealthy("process", `the process has not answered on its status socket for ${(at - watch.silentSince) / second} s`);
@@ -107,6 +111,6 @@ function overdue(watch: Watch, { at, status, current }: Look, { version }: Expec
   return unhealthy("tunnel", "the process runs, but has no tunnel to the cluster");
 }
 
-function unhealthy(fault: "process" | "refused" | "tunnel", why: string): WatchResult {
+function unhealthy(fault: Fault, why: string): WatchResult {
   return { healthy: false, fault, why };
 }

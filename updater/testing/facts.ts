@@ -33,8 +33,10 @@ export function inPhase(phase: UpgradeInProgress["phase"], more: Partial<Upgrade
   return { state: { skip: [], upgrade }, damaged: false };
 }
 
-export function skipping(...versions: readonly string[]): Facts["found"] {
-  const skip: SkippedVersion[] = versions.map((version) => ({ version, since: "2026-01-01T00:00:00Z", why: "it keeps failing" }));
+/** Versions that were rolled back; with a stamp, because they refused that configuration. */
+export function skipping(versions: readonly string[], stamp?: string): Facts["found"] {
+  const config = stamp === undefined ? {} : { config: { file: "/etc/platform.yaml", stamp } };
+  const skip: SkippedVersion[] = versions.map((version) => ({ version, since: "2026-01-01T00:00:00Z", why: "it keeps failing", ...config }));
   return { state: { skip }, damaged: false };
 }
 

@@ -2,8 +2,13 @@ import type { AgentFacts, AgentService, WatchOptions, WatchResult } from "../ser
 import type { UpgradeError } from "../upgrade-error.ts";
 import type { MortalRun } from "./mortal-run.ts";
 
-/** Behaviour of a version: after `dies` systemd gives up on it, `mute` starts and never gets its tunnel; `refused` does not take over. */
-export type Quality = "good" | "crashes" | "dies" | "mute" | "refused";
+/**
+ * Behaviour of a version: after `dies` systemd gives up on it, `mute` starts and never gets its tunnel; `refused` does not take over;
+ * `choosy` takes over with a configuration that is right, and refuses another one.
+ */
+export type Quality = "good" | "crashes" | "dies" | "mute" | "refused" | "choosy";
+
+export const configFile = "/etc/platform.yaml";
 
 /** Its view of its host. */
 export interface AgentSurroundings {
@@ -14,6 +19,7 @@ export interface AgentSurroundings {
   readonly qualities: Readonly<Record<string, Quality>>;
   /** Whether the admin has the agent running at all. */
   readonly enabled: boolean;
+  readonly configIsRight: () => boolean;
 }
 
 /** The agent and systemd in memory, as specified by `AgentService`. Its state survives a kill. */
@@ -21,6 +27,8 @@ export class MemoryAgent {
   /** The version of its process. */
   running: string | undefined;
   reloadError: UpgradeError | undefined;
+  /** An earlier version, whose status says neither where its configuration is nor which error its successor reported. */
+  isTaciturn = false;
   readonly #around: AgentSurroundings;
   #failed = false;
 
@@ -61,11 +69,17 @@ export class MemoryAgent {
     if (this.#failed) return { active: false, failed: true, enabled: true, sessions: 0, draining: 0 };
     const active = this.#around.enabled;
     const known = this.running === undefined ? {} : { mainPid: 1, version: this.running, ready: this.#ready(this.running), hostId: "host-1" };
-    return { active, enabled: true, sessions: 0, draining: 0, ...known };
+    const place = this.running === undefined || this.isTaciturn ? {} : { config: configFile };
+    return { active, enabled: true, sessions: 0, draining: 0, ...known, ...place };
   }
 
   #quality(version: string): Quality {
     return this.#around.qualities[version] ?? "good";
+  }
+
+  #refuses(version: string): boolean {
+    const quality = this.#quality(version);
+    return quality === "refused" || (quality === "choosy" && !this.#around.configIsRight());
   }
 
   #ready(version: string): boolean {
@@ -74,15 +88,19 @@ export class MemoryAgent {
 
   #start(how: "reload" | "restart"): void {
     const version = this.#around.onDisk();
-    if (version === undefined || (how === "reload" && this.#quality(version) === "refused")) return;
+    if (version === undefined || (how === "reload" && this.#refuses(version))) return;
     const quality = this.#quality(version);
-    this.running = quality === "crashes" || quality === "dies" ? undefined : version;
+    const ends = quality === "crashes" || quality === "dies" || (quality === "choosy" && this.#refuses(version));
+    this.running = ends ? undefined : version;
     this.#failed = quality === "dies";
   }
 
   #watch({ version, wasReady }: WatchOptions): WatchResult {
     if (this.running === undefined) return { healthy: false, why: "the process keeps failing", fault: "process" };
-    if (this.running !== version) return { healthy: false, why: "the previous process kept running", fault: "refused" };
+    if (this.running !== version) {
+      const choosy = this.#quality(version) === "choosy" && !this.isTaciturn;
+      return { healthy: false, why: "the previous process kept running", fault: choosy ? "configuration" : "refused" };
+    }
     if (wasReady && !this.#ready(version)) return { healthy: false, why: "its tunnel is missing", fault: "tunnel" };
     return { healthy: true };
   }

@@ -3,7 +3,7 @@ import type { World } from "../open-world.ts";
 import { parseState, type UpdaterState } from "../parse-state.ts";
 import { type Schedule, windowAt } from "../schedule.ts";
 import type { FoundState } from "../state.ts";
-import { MemoryAgent, type Quality } from "./memory-agent.ts";
+import { type AgentSurroundings, configFile, MemoryAgent, type Quality } from "./memory-agent.ts";
 import { type Half, MemoryPackages, packageName, updaterName } from "./memory-packages.ts";
 import { MortalRun } from "./mortal-run.ts";
 
@@ -34,6 +34,8 @@ export class MemoryHost {
   minimum: string | undefined;
   authorities: readonly string[] = [];
   state = "";
+  /** Contents of the agent's configuration. */
+  config = "right";
   /** Reboots it. */
   booted = false;
   readonly packages: MemoryPackages;
@@ -47,7 +49,11 @@ export class MemoryHost {
     const reloaded = (): void => {
       if (cutAtReload) this.networkUp = false;
     };
-    this.agent = new MemoryAgent({ ...around, qualities, enabled: running, reloaded, onDisk: () => this.packages.disk.get(packageName) });
+    this.agent = new MemoryAgent({ ...around, qualities, enabled: running, reloaded, ...this.#files() });
+  }
+
+  #files(): Pick<AgentSurroundings, "onDisk" | "configIsRight"> {
+    return { onDisk: () => this.packages.disk.get(packageName), configIsRight: () => this.config === "right" };
   }
 
   get installed(): string | undefined {
@@ -80,6 +86,7 @@ export class MemoryHost {
       store: { read: async () => this.#read(), write: async (state) => await run.effect("write", () => (this.state = JSON.stringify(state))) },
       ask: async () => this.#ask(),
       updaterOnDisk: async () => this.#updaterOnDisk(),
+      stampOf: async (file) => (file === configFile ? `stamp of ${this.config}` : undefined),
       package: packageName,
       schedule: this.schedule,
       minimum: this.minimum,
