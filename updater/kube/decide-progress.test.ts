@@ -44,6 +44,19 @@ updateTable("an update that has begun", [
     { ...rolling(), ...half([oldPod(0), oldPod(1), newPod(2, { fault: "crash" })]), schedule: closed },
     { act: "roll_back" },
   ],
+  [
+    "it refuses its configuration, which was changed since",
+    {
+      ...rolling(),
+      ...half([oldPod(0), oldPod(1), newPod(2, { fault: "crash", refusesConfiguration: true, configuration: "c0" })]),
+    },
+    { act: "roll_back", config: { stamp: "c0" }, detail: expect.stringContaining("once the release's configuration is changed") },
+  ],
+  [
+    "it refuses a configuration whose checksum is not known",
+    { ...rolling(), ...half([oldPod(0), oldPod(1), newPod(2, { fault: "crash", refusesConfiguration: true, configuration: "" })]) },
+    { act: "roll_back", detail: expect.not.stringContaining("changed") },
+  ],
   ["its container cannot start", { ...rolling(), ...half([oldPod(0), oldPod(1), newPod(2, { fault: "start" })]) }, { act: "roll_back" }],
   [
     "its image cannot be pulled, for a moment",

@@ -1,4 +1,5 @@
 import { compareVersions } from "../../core/versions/compare-versions.ts";
+import { type RefusedConfiguration, untilChanged } from "../parse-state.ts";
 import { versionOfImage } from "./image-reference.ts";
 import { type KubePod, podFault } from "./kube-pod.ts";
 import { stay, type UpdateDecision, type UpdateFacts } from "./update-decision.ts";
@@ -41,7 +42,7 @@ function decideRolling(update: UpdateInProgress, facts: UpdateFacts): UpdateDeci
   if (bad === undefined) return blockingPod(facts) ?? stay("rolling_out", progress(facts));
   const why = `pod ${bad.name} of ${to.version} ${faultText(bad, facts.now)}`;
   if (before === "broken") return decideAsBefore(update, facts, why);
-  return podFault(bad, facts.now) === "unready" ? decideUnready(update, facts, why) : rollBack(update, why);
+  return podFault(bad, facts.now) === "unready" ? decideUnready(update, facts, why) : rollBack(update, why, refused(bad));
 }
 
 /** The version before was broken as well: going back to it helps nobody. */
@@ -66,8 +67,14 @@ function isBad(pod: KubePod, { now, workload }: UpdateFacts): boolean {
   return workload.isStalled && !pod.isReady && !pod.isTerminating && !pod.isUnschedulable;
 }
 
-function rollBack(update: UpdateInProgress, why: string): UpdateDecision {
-  return { act: "roll_back", update, why, detail: `back to ${update.from.version}: ${why}` };
+/** The configuration that the pod was made with, and refuses. */
+function refused({ refusesConfiguration, configuration }: KubePod): RefusedConfiguration | undefined {
+  return refusesConfiguration && configuration !== "" ? { file: "the release's configuration", stamp: configuration } : undefined;
+}
+
+function rollBack(update: UpdateInProgress, why: string, config?: RefusedConfiguration): UpdateDecision {
+  const again = config === undefined ? "" : `; ${untilChanged(config)}`;
+  return { act: "roll_back", update, why, ...(config !== undefined && { config }), detail: `back to ${update.from.version}: ${why}${again}` };
 }
 
 function decideRollingBack({ from, to, started, why = "it was not healthy" }: UpdateInProgress, facts: UpdateFacts): UpdateDecision {

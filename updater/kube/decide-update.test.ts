@@ -2,6 +2,9 @@ import { brokenPod, calmWorkload, digest, image, inProgress, name, readyPod, sig
 import { closed, stays, update, updateTable } from "./testing/update-table.ts";
 import { skipAnnotation, triggerAnnotation } from "./update-memory.ts";
 
+const refused = (stamp: string) => ({
+  skip: [{ version: "1.1.0", since: "2026-01-01", why: "it ends", config: { file: "the release's configuration", stamp } }],
+});
 const verdict = (kind: "missing" | "unknown" | "refused", detail = "x") => ({ image: { name: `${name}:1.1.0`, verdict: { kind, detail } } });
 const broken = (count: number, more = {}) =>
   [0, 1, 2].map((at) => (at < count ? brokenPod(at, 100, { fault: "crash", why: "it ends", ...more }) : readyPod(at)));
@@ -86,6 +89,10 @@ updateTable("which version is wanted", [
     { memory: { skip: [{ version: "1.1.0", since: "2026-01-01", why: "x" }] }, wanted: wants("1.1.0", { critical: true }) },
     stays("known_bad"),
   ],
+  ["rolled back here, as it refused this configuration", { memory: refused("c1") }, stays("known_bad", "once the release's configuration is changed")],
+  ["rolled back here, as it refused another configuration", { memory: refused("c0") }, update],
+  ["the same outside of the window", { memory: refused("c0"), schedule: closed }, stays("outside_window")],
+  ["the same, and its checksum is not known", { memory: refused("c0"), workload: calmWorkload({ configuration: "" }) }, stays("known_bad")],
   ["another one was rolled back here", { memory: { skip: [{ version: "1.0.5", since: "2026-01-01", why: "x" }] } }, update],
 ]);
 

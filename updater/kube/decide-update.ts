@@ -1,5 +1,6 @@
 import { compareVersions, parseVersion } from "../../core/versions/compare-versions.ts";
 import { timeText } from "../decide.ts";
+import { type SkippedVersion, untilChanged } from "../parse-state.ts";
 import { windowAt } from "../schedule.ts";
 import { blockingPod, decideProgress, faultText, progress, undone } from "./decide-progress.ts";
 import { parseImage, tagOfVersion, versionOfImage } from "./image-reference.ts";
@@ -66,8 +67,15 @@ function refusal({ from, to }: { from: string; to: string }, { proof, proxy }: W
   if (its === undefined) return stay("version_nonsense", `the proxy reports version ${JSON.stringify(proxy.slice(0, 40))}, which is not a version`);
   if (major > its) return stay("above_proxy", `the cluster wants ${to}, and its proxy is ${proxy}: the proxy goes first`);
   const bad = found.memory.skip.find(({ version }) => version === to);
-  if (bad !== undefined) return stay("known_bad", `${to} was rolled back on ${bad.since}: ${bad.why}`);
+  if (bad !== undefined && !isChanged(bad, facts)) {
+    return stay("known_bad", `${to} was rolled back on ${bad.since}: ${bad.why}${bad.config === undefined ? "" : `; ${untilChanged(bad.config)}`}`);
+  }
   return setBack(to, facts);
+}
+
+/** The configuration that the version refused is another one now: it is judged again. */
+function isChanged({ config }: SkippedVersion, { workload }: UpdateFacts): boolean {
+  return config !== undefined && workload.configuration !== "" && workload.configuration !== config.stamp;
 }
 
 /** Another program owns the image: it set the earlier one again each time, and no person has asked for another attempt since. */

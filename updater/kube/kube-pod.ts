@@ -1,3 +1,5 @@
+import { exitCodes } from "../../core/errors/platform-error.ts";
+import { configurationErrors } from "../configuration-errors.ts";
 import { countOf, type JsonObject, listOf, objectOf, textOf, textsOf } from "./json-value.ts";
 
 /** What is wrong with a pod, by itself: its image cannot be pulled, its program ends, the container cannot start, or it has not been ready for long. */
@@ -20,6 +22,10 @@ export interface KubePod {
   /** Since when it is not ready, Unix seconds; undefined if it is ready, or unknown. */
   readonly unreadySince: number | undefined;
   readonly fault: Exclude<PodFault, "unready"> | undefined;
+  /** Its program ends by itself with an error that another configuration may mend. */
+  readonly refusesConfiguration: boolean;
+  /** Checksum of the configuration that it was made with; empty if the chart has written none. */
+  readonly configuration: string;
   /** The fault in a few words, for people. */
   readonly why: string;
   /** Name of its node; empty while it has none. */
@@ -58,6 +64,7 @@ export function parsePod(value: unknown, containerName: string): KubePod | undef
     isTerminating: textOf(metadata.deletionTimestamp) !== "",
     isUnschedulable: conditions.some((one) => one.type === "PodScheduled" && one.status === "False"),
     unreadySince: isReady ? undefined : secondsOf(ready?.lastTransitionTime ?? status.startTime ?? metadata.creationTimestamp),
+    configuration: configurationOf(metadata),
     ...faultOf(named(status.containerStatuses, containerName) ?? {}, isReady),
     node: textOf(spec.nodeName),
   };
@@ -69,20 +76,31 @@ function named(list: unknown, name: string): JsonObject | undefined {
     .find((one) => one.name === name);
 }
 
-function faultOf(container: JsonObject, isReady: boolean): Pick<KubePod, "fault" | "why"> {
-  if (isReady) return { fault: undefined, why: "" };
+/** Checksum of the configuration, from the metadata of a pod or of its template; empty if the chart has written none. Pure; never throws. */
+export function configurationOf(metadata: JsonObject): string {
+  return (textsOf(metadata.annotations)["checksum/config"] ?? "").slice(0, 80);
+}
+
+/** Exit statuses of our program for such errors. */
+const ofConfiguration: ReadonlySet<unknown> = new Set([...configurationErrors].map((code) => exitCodes[code]));
+
+type Faults = Pick<KubePod, "fault" | "why" | "refusesConfiguration">;
+
+function faultOf(container: JsonObject, isReady: boolean): Faults {
+  if (isReady) return { fault: undefined, why: "", refusesConfiguration: false };
   const waiting = objectOf(objectOf(container.state).waiting);
   const reason = textOf(waiting.reason);
   const why = plain(`${reason}${textOf(waiting.message) === "" ? "" : `: ${textOf(waiting.message)}`}`);
-  if (pullReasons.has(reason)) return { fault: "pull", why };
-  if (startReasons.has(reason)) return { fault: "start", why };
+  if (pullReasons.has(reason)) return { fault: "pull", why, refusesConfiguration: false };
+  if (startReasons.has(reason)) return { fault: "start", why, refusesConfiguration: false };
   const ended = { ...objectOf(objectOf(container.lastState).terminated), ...objectOf(objectOf(container.state).terminated) };
   const ends = countOf(container.restartCount);
   if (reason === "CrashLoopBackOff" || (ends >= maxEnds && ended.exitCode !== undefined)) {
     const status = typeof ended.exitCode === "number" ? ` with status ${ended.exitCode}` : "";
-    return { fault: "crash", why: plain(ends === 0 ? reason : `its program has ended ${ends} times${status}`) };
+    const told = plain(ends === 0 ? reason : `its program has ended ${ends} times${status}`);
+    return { fault: "crash", why: told, refusesConfiguration: ofConfiguration.has(ended.exitCode) };
   }
-  return { fault: undefined, why };
+  return { fault: undefined, why, refusesConfiguration: false };
 }
 
 /** Text of the cluster's, made safe for a log and an annotation. */

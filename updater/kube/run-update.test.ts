@@ -47,6 +47,21 @@ test.for([
   },
 );
 
+test("a version that refuses the configuration is rolled back, and tried again once that is changed", async () => {
+  const fake = cluster("choosy", 3);
+  fake.set.configure("wrong");
+  expect(await settle(fake, {}, 80)).toMatchObject({ reason: "known_bad", detail: expect.stringContaining("once the release's configuration is changed") });
+  expect(fake.set.image).toBe(first);
+  fake.set.configure("wrong in another way");
+  expect(await settle(fake, {}, 80)).toMatchObject({ reason: "known_bad" });
+  const attempts = reasons(fake).filter((reason) => reason === "RolledBack").length;
+  expect(attempts).toBe(2);
+  fake.set.configure("right");
+  expect(await settle(fake, {}, 80)).toMatchObject({ reason: "up_to_date" });
+  expect(fake.set.images).toEqual([next, next, next]);
+  expect(parseMemory(fake.set.annotations[memoryAnnotation]).memory.skip).toEqual([]);
+});
+
 test("a version that is broken from the start is healed by a newer one, outside of the window", async () => {
   const fake = new FakeCluster({ "1.0.0": "crash" });
   fake.set.step();

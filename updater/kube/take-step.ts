@@ -1,5 +1,5 @@
 import type { UpdateDecision } from "./update-decision.ts";
-import { rollingBack, settled, targetAnnotation, triggerAnnotation, withUndoing } from "./update-memory.ts";
+import { rollingBack, settled, targetAnnotation, triggerAnnotation, updating, withUndoing } from "./update-memory.ts";
 import type { RunChange, UpdateEnding, UpdateRun } from "./update-run.ts";
 
 /** Carries out the decision: at most one write. Returns the end of the run, or undefined to decide again. Throws what the cluster throws. */
@@ -17,12 +17,12 @@ export async function takeStep(run: UpdateRun, decision: UpdateDecision): Promis
       await run.check(decision);
       return undefined;
     case "update":
-      return await rollStep(run, { image: decision.update.to.image, memory: { ...memory, update: decision.update } }, decision.detail);
+      return await rollStep(run, { image: decision.update.to.image, memory: updating(memory, decision.update) }, decision.detail);
     case "accept":
       return await acceptStep(run, decision);
     case "roll_back": {
-      const { update, why, detail } = decision;
-      return await rollStep(run, { image: update.from.image, memory: rollingBack(memory, { update, now, why }) }, detail);
+      const { update, why, config, detail } = decision;
+      return await rollStep(run, { image: update.from.image, memory: rollingBack(memory, { update, now, why, config }) }, detail);
     }
     case "forget":
       return await forgetStep(run, decision);

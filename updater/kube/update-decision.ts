@@ -1,6 +1,7 @@
 import type { UpgradeReason } from "../../core/versions/upgrade-reason.ts";
 import type { EndpointAnswer } from "../endpoint-answer.ts";
 import type { Proof } from "../judge-proof.ts";
+import type { RefusedConfiguration } from "../parse-state.ts";
 import type { Schedule } from "../schedule.ts";
 import type { KubePod } from "./kube-pod.ts";
 import type { FoundMemory, UpdateInProgress, VersionedImage } from "./update-memory.ts";
@@ -50,7 +51,7 @@ export type UpdateDecision =
   | { readonly act: "check"; readonly name: string; readonly detail: string }
   | { readonly act: "update"; readonly update: UpdateInProgress; readonly detail: string }
   | { readonly act: "accept"; readonly good: VersionedImage; readonly isHealthy: boolean; readonly detail: string }
-  | { readonly act: "roll_back"; readonly update: UpdateInProgress; readonly why: string; readonly detail: string }
+  | { readonly act: "roll_back"; readonly update: UpdateInProgress; readonly why: string; readonly config?: RefusedConfiguration; readonly detail: string }
   | { readonly act: "forget"; readonly reason: UpgradeReason; readonly detail: string }
   | { readonly act: "undone"; readonly version: string; readonly detail: string }
   | { readonly act: "delete_pod"; readonly pod: KubePod; readonly detail: string }

@@ -1,4 +1,4 @@
-import { addSkipped, type SkippedVersion, skippedOf } from "../parse-state.ts";
+import { addSkipped, type RefusedConfiguration, type SkippedVersion, skippedOf, withoutSkipped } from "../parse-state.ts";
 import { countOf, type JsonObject, jsonOf, listOf, objectOf, textOf } from "./json-value.ts";
 
 /** Annotations of the workload. Those of people: */
@@ -111,9 +111,22 @@ export function withUndoing(memory: UpdateMemory, undoing: Undoing): UpdateMemor
   return { ...rest, undone: [...rest.undone, undoing].slice(-maxUndone) };
 }
 
+/** The memory of an update that begins: its version is judged again if it was skipped. */
+export function updating(memory: UpdateMemory, update: UpdateInProgress): UpdateMemory {
+  return { ...memory, skip: withoutSkipped(memory.skip, update.to.version), update };
+}
+
+interface RollingBack {
+  readonly update: UpdateInProgress;
+  /** Unix seconds. */
+  readonly now: number;
+  readonly why: string;
+  readonly config?: RefusedConfiguration | undefined;
+}
+
 /** The memory of an update that turned out to be bad and is being rolled back. */
-export function rollingBack(memory: UpdateMemory, { update, now, why }: { update: UpdateInProgress; now: number; why: string }): UpdateMemory {
+export function rollingBack(memory: UpdateMemory, { update, now, why, config }: RollingBack): UpdateMemory {
   const since = new Date(now * 1000).toISOString();
-  const skip = addSkipped(memory.skip, { version: update.to.version, since, why });
+  const skip = addSkipped(memory.skip, { version: update.to.version, since, why, ...(config !== undefined && { config }) });
   return { ...memory, skip, update: { ...update, phase: "rolling_back", started: now, why } };
 }

@@ -1,3 +1,4 @@
+import { configurationOf } from "./kube-pod.ts";
 import { countOf, listOf, objectOf, textOf, textsOf } from "./json-value.ts";
 
 export type WorkloadKind = "StatefulSet" | "Deployment";
@@ -14,6 +15,8 @@ export interface Workload {
   /** Place of the managed container in the pod template. */
   readonly container: number;
   readonly image: string;
+  /** Checksum of the configuration in the pod template; empty if the chart has written none. */
+  readonly configuration: string;
   /** The controller has seen the newest template. */
   readonly isObserved: boolean;
   readonly replicas: number;
@@ -55,6 +58,7 @@ export function parseWorkload(value: unknown, containerName: string): Workload |
     selector: selectorOf(spec.selector),
     container,
     image,
+    configuration: configurationOf(objectOf(objectOf(spec.template).metadata)),
     isObserved: countOf(status.observedGeneration) >= countOf(metadata.generation, 1),
     replicas,
     ...counts,

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../../core/errors/platform-error.ts";
+import { configurationErrors } from "../configuration-errors.ts";
 import type { Fault, WatchResult } from "../service.ts";
 import { type AgentStatus, isActive, type UnitState } from "./agent-status.ts";
 
@@ -41,8 +41,6 @@ const downMs = 8 * second;
 /** Limit for silence: an agent that had a status socket and no longer answers hangs. */
 const silentMs = 30 * second;
 const limitMs = 60 * second;
-/** Errors of a start that another configuration may mend: it is wrong, or names files that are missing or may not be read. */
-const ofConfiguration: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["invalid", "not_found", "denied"]);
 
 /** The watch after a further check, and its result when it has one. Pure. */
 export function watchAgent(before: Watch | undefined, look: Look, expected: Expected): { readonly watch: Watch; readonly result?: WatchResult } {
@@ -81,7 +79,7 @@ function faultOf(watch: Watch, look: Look, expected: Expected): WatchResult | un
   if (watch.downSince !== undefined && at - watch.downSince >= downMs) return unhealthy("process", "the process exited and was not restarted");
   if (status !== undefined && hasRefused(status, expected)) {
     const { error, code } = status.reload;
-    const fault = code !== undefined && ofConfiguration.has(code) ? "configuration" : "refused";
+    const fault = code !== undefined && configurationErrors.has(code) ? "configuration" : "refused";
     return unhealthy(fault, `the new process did not take over${error === undefined ? "" : `: ${error}`}`);
   }
   if (expected.wasReady && watch.silentSince !== undefined && at - watch.silentSince >= silentMs) {

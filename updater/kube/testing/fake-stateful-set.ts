@@ -1,12 +1,13 @@
 import { versionOfImage } from "../image-reference.ts";
 import { type JsonObject, listOf, objectOf, textOf } from "../json-value.ts";
 
-/** How an image behaves: `crash` ends again and again, `pull` cannot be pulled, `mute` runs and never becomes ready. */
-export type Quality = "good" | "crash" | "pull" | "mute";
+/** How an image behaves: `crash` ends again and again, `choosy` too, unless the configuration is right; `pull` cannot be pulled, `mute` runs and never becomes ready. */
+export type Quality = "good" | "crash" | "choosy" | "pull" | "mute";
 
 interface Pod {
   readonly name: string;
   readonly image: string;
+  readonly config: string;
   readonly uid: string;
   readonly since: number;
   isReady: boolean;
@@ -23,6 +24,8 @@ interface SetOptions {
 /** A StatefulSet with the rules of its controller for OrderedReady: a pod that is not ready holds everything up, also its own correction. */
 export class FakeStatefulSet {
   image = "registry.example.com/p:1.0.0";
+  /** The chart's checksum of the configuration. */
+  config = "right";
   readonly annotations: Record<string, string> = {};
   /** Largest number of pods that were not ready at once, after the start. */
   mostUnready = 0;
@@ -36,7 +39,7 @@ export class FakeStatefulSet {
 
   constructor(options: SetOptions) {
     this.#options = options;
-    this.#current = this.image;
+    this.#current = this.#revision(this);
     this.#pods = Array.from({ length: options.replicas }, (_, at) => ({ ...this.#newPod(at), isReady: true }));
   }
 
@@ -47,13 +50,20 @@ export class FakeStatefulSet {
   get isSettled(): boolean {
     const { replicas } = this.#options;
     return (
-      this.#observed === this.#generation && this.#pods.length === replicas && this.#pods.every((pod) => pod.isReady && pod.image === this.image)
+      this.#observed === this.#generation && this.#pods.length === replicas && this.#pods.every((pod) => pod.isReady && this.#isCurrent(pod))
     );
   }
 
   /** Somebody else's change. */
   setImage(image: string): void {
     this.image = image;
+    this.#generation += 1;
+    this.#version += 1;
+  }
+
+  /** The chart is applied with another configuration. */
+  configure(config: string): void {
+    this.config = config;
     this.#generation += 1;
     this.#version += 1;
   }
@@ -67,7 +77,7 @@ export class FakeStatefulSet {
   step(): void {
     this.#version += 1;
     this.#observed = this.#generation;
-    for (const pod of this.#pods) pod.isReady = !pod.isTerminating && this.#quality(pod.image) === "good";
+    for (const pod of this.#pods) pod.isReady = !pod.isTerminating && this.#quality(pod) === "good";
     const ending = this.#pods.some(({ isTerminating }) => isTerminating);
     this.#pods = this.#pods.filter(({ isTerminating }) => !isTerminating);
     if (!ending) this.#advance();
@@ -84,19 +94,28 @@ export class FakeStatefulSet {
       }
       if (!pod.isReady) return;
     }
-    const outdated = this.#pods.findLast(({ image }) => image !== this.image);
+    const outdated = this.#pods.findLast((pod) => !this.#isCurrent(pod));
     if (outdated !== undefined) outdated.isTerminating = true;
-    else this.#current = this.image;
+    else this.#current = this.#revision(this);
   }
 
   #newPod(at: number): Pod {
     const uid = `u${this.#nextUid}`;
     this.#nextUid += 1;
-    return { name: `agent-${at}`, image: this.image, uid, since: this.#options.now(), isReady: false, isTerminating: false };
+    return { name: `agent-${at}`, image: this.image, config: this.config, uid, since: this.#options.now(), isReady: false, isTerminating: false };
   }
 
-  #quality(image: string): Quality {
-    return this.#options.qualities[versionOfImage(image) ?? ""] ?? "good";
+  #quality({ image, config }: Pick<Pod, "image" | "config">): Exclude<Quality, "choosy"> {
+    const quality = this.#options.qualities[versionOfImage(image) ?? ""] ?? "good";
+    return quality === "choosy" ? (config === "right" ? "good" : "crash") : quality;
+  }
+
+  #revision({ image, config }: Pick<Pod, "image" | "config">): string {
+    return `${image} ${config}`;
+  }
+
+  #isCurrent(pod: Pod): boolean {
+    return this.#revision(pod) === this.#revision(this);
   }
 
   /** JSON patch with tests, all or nothing: the status. */
@@ -130,7 +149,7 @@ export class FakeStatefulSet {
   }
 
   object(): JsonObject {
-    const updated = this.#pods.filter(({ image, isTerminating }) => image === this.image && !isTerminating).length;
+    const updated = this.#pods.filter((pod) => this.#isCurrent(pod) && !pod.isTerminating).length;
     const { replicas } = this.#options;
     return {
       kind: "StatefulSet",
@@ -144,7 +163,7 @@ export class FakeStatefulSet {
       spec: {
         replicas,
         selector: { matchLabels: { app: "agent" } },
-        template: { spec: { containers: [{ name: "platform", image: this.image }] } },
+        template: { metadata: { annotations: { "checksum/config": this.config } }, spec: { containers: [{ name: "platform", image: this.image }] } },
         updateStrategy: { type: "RollingUpdate" },
       },
       status: {
@@ -153,14 +172,14 @@ export class FakeStatefulSet {
         updatedReplicas: updated,
         readyReplicas: this.#pods.filter(({ isReady }) => isReady).length,
         currentRevision: this.#current,
-        updateRevision: this.image,
+        updateRevision: this.#revision(this),
       },
     };
   }
 
   podObjects(): readonly JsonObject[] {
     return this.#pods.map((pod) => {
-      const quality = this.#quality(pod.image);
+      const quality = this.#quality(pod);
       const waiting = quality === "crash" ? "CrashLoopBackOff" : quality === "pull" ? "ImagePullBackOff" : undefined;
       const time = new Date(pod.since * 1000).toISOString();
       return {
@@ -168,7 +187,8 @@ export class FakeStatefulSet {
           name: pod.name,
           uid: pod.uid,
           resourceVersion: String(this.#version),
-          labels: { "controller-revision-hash": pod.image },
+          labels: { "controller-revision-hash": this.#revision(pod) },
+          annotations: { "checksum/config": pod.config },
           ...(pod.isTerminating && { deletionTimestamp: time }),
         },
         spec: { nodeName: "node", containers: [{ name: "platform", image: pod.image }] },
@@ -178,6 +198,7 @@ export class FakeStatefulSet {
             {
               name: "platform",
               restartCount: quality === "crash" ? 4 : 0,
+              ...(quality === "crash" && { lastState: { terminated: { exitCode: this.#options.qualities[versionOfImage(pod.image) ?? ""] === "choosy" ? 2 : 1 } } }),
               ...(waiting !== undefined && !pod.isReady && { state: { waiting: { reason: waiting } } }),
             },
           ],
