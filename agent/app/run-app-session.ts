@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { ServedGrant } from "../../core/access/authorize.ts";
 import type { PlatformError } from "../../core/errors/platform-error.ts";
+import { connectionError } from "../../core/transport/dial/connection-error.ts";
 import { relay } from "../../core/transport/relay.ts";
 import { encodeStreamReply } from "../../core/transport/stream-request.ts";
 import type { ConnectionLease } from "../service/connection-limits.ts";
@@ -46,6 +47,7 @@ export async function runAppSession(session: AppSession, deps: AppDeps, signal: 
   tls.write(encodeStreamReply({ ok: true }));
   await relay(tls, upstream, { signal: AbortSignal.any([signal, over.signal]) });
   release();
+  reason ??= lossOf(upstream, session.app.name);
   deps.log.info("app session ended", {
     session: session.sid,
     user: grant.identity.name,
@@ -55,6 +57,11 @@ export async function runAppSession(session: AppSession, deps: AppDeps, signal: 
   const counts = { bytes_transmitted: upstream.bytesRead, bytes_received: upstream.bytesWritten };
   const end = { session_start: started.toISOString(), ...counts, ...(reason && { reason: reason.message.slice(0, 2000) }) };
   await recordOrLog(deps, { event: "app.session.end", ...facts, ...end });
+}
+
+/** Why the connection to the application failed, as when its host vanishes; undefined if it was ended, by whichever side. */
+export function lossOf({ errored }: Pick<Socket, "errored">, app: string): PlatformError | undefined {
+  return errored === null ? undefined : connectionError(errored, { message: `the connection to application ${app} was lost`, hint: "" });
 }
 
 function sessionFacts({ grant, sid, app, clientAddress }: AppSession, deps: AppDeps) {

@@ -209,6 +209,22 @@ describe("an application stream", () => {
     await second.served;
     expect(second.events.at(-1)).toMatchObject({ event: "app.session.end", reason: expect.stringMatching(/locked/) });
   });
+
+  test("the audit log has the reason why an application was lost; an end by itself has none", async () => {
+    for (const [end, reason] of [
+      [(socket: Socket) => socket.resetAndDestroy(), "the connection to application orders was lost: the connection was reset"],
+      [(socket: Socket) => socket.destroy(), undefined],
+    ] as const) {
+      const { near, served, events } = await serve();
+      const tls = await enter(near, alice);
+      await reply(tls);
+      for (const socket of upstream) end(socket);
+      await served;
+      expect(events.map(({ event }) => event)).toEqual(["app.session.start", "app.session.end"]);
+      if (reason === undefined) expect(events.at(-1)).not.toHaveProperty("reason");
+      else expect(events.at(-1)).toMatchObject({ reason });
+    }
+  });
 });
 
 function lockOf(user: string): Lock {

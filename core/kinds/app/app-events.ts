@@ -16,7 +16,7 @@ export const appSessionEvents = auditEvents({
   "app.session.start": { code: "T2007I", reporters: ["node"], fields: session },
   /** `session_chunk_id`: id of the recording that holds the requests of the next minutes (T2009I each). */
   "app.session.chunk": { code: "T2008I", reporters: ["node"], fields: { ...session, session_chunk_id: short } },
-  /** `reason`: why it ended, if a rule or a lock ended it. */
+  /** `reason`: why it ended, if a rule or a lock ended it, or the connection to the application failed. */
   "app.session.end": {
     code: "T2011I",
     reporters: ["node"],
