@@ -76,7 +76,7 @@ test("the status is readable", () => {
     ],
   };
   expect(statusText(state, { updater: "1.0.0", running: true }).split("\n")).toEqual([
-    "Reason:      known_bad (this version was rolled back on this host: it is skipped until a newer one comes or an admin forces it)",
+    "Reason:      known_bad (rolled back here: skipped until another is wanted, it is forced, or a configuration it refused changes)",
     "Detail:      it?fails",
     "Current:     1.0.0",
     "Target:      1.1.0",

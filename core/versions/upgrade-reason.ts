@@ -12,7 +12,7 @@ export const upgradeReasons = {
   held_by_admin: "the package is held or pinned on the host, or the workload suspended, by its admin",
   held_by_rollout: "the roll-out has not reached this host, is paused, stopped or frozen",
   waiting_for_sessions: "earlier versions still carry sessions: the upgrade waits for them to end",
-  known_bad: "this version was rolled back on this host: it is skipped until a newer one comes or an admin forces it",
+  known_bad: "rolled back here: skipped until another is wanted, it is forced, or a configuration it refused changes",
   major_mismatch: "the wanted version has another major than the updater, which could not follow yet",
   below_minimum: "the cluster wants a version below the lowest that the host's admin allows",
   not_signed: "the cluster's auth service does not vouch for the wanted version, as it has done before on this host",
