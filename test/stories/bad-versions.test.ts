@@ -52,3 +52,26 @@ test.concurrent.for(rows([...each, ["apt", "crashes"], ["apt", "hangs"]], each))
     await rm(folder, { recursive: true });
   },
 );
+
+test.concurrent("a version that refuses the configuration is rolled back, and tried again once that is corrected", { timeout: 400_000 }, async () => {
+  await using host = await site().host();
+  const { machine } = host;
+  const pid = await host.mainPid();
+  const text = await machine.read("/etc/platform.yaml");
+  await machine.write("/etc/platform.yaml", text.replace("platform:\n", "platform:\n  data_dir: /var/lib/elsewhere\n"), 0o600);
+  await host.follow("critical/next");
+  const until = "it is tried again once /etc/platform.yaml is changed";
+  expect(await host.tick()).toMatchObject({
+    reason: "rolled_back",
+    current: versions.now,
+    detail: expect.stringMatching(new RegExp(`a reload cannot change platform.data_dir .*; ${until}`)),
+  });
+  expect(await host.tick()).toMatchObject({ reason: "known_bad", current: versions.now, detail: expect.stringContaining(until) });
+  expect(await machine.output(["platform-upgrade", "status"])).toMatch(new RegExp(`^Skipped: +${versions.next}, .*; ${until}$`, "m"));
+  expect(await host.mainPid()).toBe(pid);
+  await host.connected(versions.now);
+
+  await machine.write("/etc/platform.yaml", text, 0o600);
+  expect(await host.tick()).toMatchObject({ reason: "upgraded", current: versions.next });
+  await host.connected(versions.next);
+});

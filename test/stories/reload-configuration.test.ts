@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -28,6 +28,8 @@ test("a reload reads the configuration again; all services in one process and it
   expect(await service.status(await service.main())).toMatchObject({ services: ["auth", "proxy"] });
 
   expect(await service.reload()).toMatchObject({ services: ["auth", "proxy", "ssh"] });
+  const { dev, ino } = await stat(join(cluster.dir, "control"));
+  expect(await service.status(await service.main())).toMatchObject({ data_folder: `${dev}:${ino}` });
   const readyz = async (): Promise<boolean> => (await run("curl", ["-sf", "--max-time", "5", `http://127.0.0.1:${diag}/readyz`])).status === 0;
   await until("it is ready, its own agent too", readyz);
   await certificates({ cluster, service, keypair, diag, dir });

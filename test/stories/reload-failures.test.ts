@@ -63,7 +63,7 @@ describe("a reload that goes wrong", () => {
     await rename(`${file}.new`, file);
   }
 
-  const broken: readonly (readonly [string, (host: Host) => Promise<void>, RegExp])[] = [
+  const broken: readonly (readonly [string, (host: Host) => Promise<void>, RegExp, code?: string])[] = [
     ["crashes", ({ platform }) => replace(platform, "#!/bin/sh\nexit 1\n"), /ended at its start/],
     ["is not a program", ({ platform }) => replace(platform, "nonsense\0"), /ended at its start/],
     ["hangs", ({ platform }) => replace(platform, "#!/bin/sh\nexec sleep 1000\n"), /did not start/],
@@ -86,10 +86,11 @@ describe("a reload that goes wrong", () => {
         await writeFile(file, (await readFile(file, "utf8")).replace(/data_dir: (.*)/, "data_dir: $1-moved"));
       },
       /cannot change platform.data_dir from .*data to .*data-moved: stop the service/,
+      "invalid",
     ],
-    ["finds a wrong configuration", ({ folder }) => appendFile(join(folder, "platform.yaml"), "nonsense: yes\n"), /nonsense/],
+    ["finds a wrong configuration", ({ folder }) => appendFile(join(folder, "platform.yaml"), "nonsense: yes\n"), /nonsense/, "invalid"],
   ];
-  test.concurrent.for(broken)("the new process %s: the old one continues and reports why", { timeout: 150_000 }, async ([what, breakIt, reason]) => {
+  test.concurrent.for(broken)("the new process %s: the old one continues and reports why", { timeout: 150_000 }, async ([what, breakIt, reason, code]) => {
     const it = await host(`bad-${what.replaceAll(" ", "-")}`);
     await breakIt(it);
     const before = await it.service.hangUp();
@@ -103,6 +104,7 @@ describe("a reload that goes wrong", () => {
       90_000,
     );
     expect(status).toMatchObject({ role: "main", ready: true, draining: [], reload: { error: expect.stringMatching(reason) } });
+    expect(status.reload.code).toBe(code);
     expect(await it.service.main()).toBe(before);
     expect((await it.service.all()).map(({ pid }) => pid)).toEqual([before]);
     await it.login();

@@ -17,6 +17,7 @@ export interface Status {
     readonly state: "none" | "starting" | "failed" | "done";
     readonly pid?: number;
     readonly error?: string;
+    readonly code?: string;
     readonly version?: string;
   };
 }
