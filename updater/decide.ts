@@ -172,7 +172,7 @@ function isChanged({ config }: SkippedVersion, { configuration }: Facts): boolea
 
 /** The version is skipped. An updater that went ahead to its major goes back to the agent's. */
 function knownBad({ version: to, since, why, config }: SkippedVersion, facts: Facts): Decision {
-  const detail = `${to} was rolled back on ${since}: ${why}${config === undefined ? "" : `; ${untilChanged(config)}`}`;
+  const detail = `${to} was rolled back on ${since}: ${why}${untilChanged(config)}`;
   const { installed = "", updater, updaterPackage, updaterHold, schedule, now } = facts;
   const apart = parseVersion(updater)?.major !== parseVersion(installed)?.major;
   if (!apart || updaterPackage === undefined || updaterPackage === installed) return stay("known_bad", detail);

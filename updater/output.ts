@@ -78,9 +78,10 @@ export function statusText(state: UpdaterState, { updater, running }: StatusFact
     ["Host", state.host_id],
     ["In progress", running ? change || "a run" : undefined],
     ["Unfinished", running || upgrade === undefined ? undefined : `${change}; no run is under way: the next one continues it`],
-    ...skip.map(({ version, since, why, config }): [string, string] => {
-      return ["Skipped", `${version}, rolled back on ${since}: ${why}${config === undefined ? "" : `; ${untilChanged(config)}`}`];
-    }),
+    ...skip.map(({ version, since, why, config }): [string, string] => [
+      "Skipped",
+      `${version}, rolled back on ${since}: ${why}${untilChanged(config)}`,
+    ]),
     ...skip_updater.map(({ version, since, why }): [string, string] => ["Skipped", `updater ${version}, rolled back on ${since}: ${why}`]),
   ];
   return rows.flatMap(([name, value]) => (value === undefined ? [] : [printable(`${`${name}:`.padEnd(13)}${value}`)])).join("\n");

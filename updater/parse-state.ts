@@ -32,9 +32,9 @@ export interface RefusedConfiguration {
   readonly stamp: string;
 }
 
-/** When a version that refused it is tried again. */
-export function untilChanged({ file }: RefusedConfiguration): string {
-  return `it is tried again once ${file} is changed`;
+/** End of a sentence about a version: when it is tried again, if it refused its configuration. */
+export function untilChanged(config: RefusedConfiguration | undefined): string {
+  return config === undefined ? "" : `; it is tried again once ${config.file} is changed`;
 }
 
 /** A version that was rolled back here. */

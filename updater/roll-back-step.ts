@@ -23,9 +23,8 @@ export async function rollBackStep(tick: Tick, begun: UpgradeInProgress): Promis
   const since = tick.world.now().toISOString();
   const skipped = { version: to, since, why, ...(config !== undefined && { config }) };
   await tick.forget(innocent ? tick.state.skip : addSkipped(tick.state.skip, skipped));
-  const again = config === undefined || innocent ? "" : `; ${untilChanged(config)}`;
   const after = result.healthy ? "" : `; ${from} is not well either: ${result.why}`;
-  return { reason: "rolled_back", detail: `from ${to} to ${from}: ${why}${again}${after}` };
+  return { reason: "rolled_back", detail: `from ${to} to ${from}: ${why}${innocent ? "" : untilChanged(config)}${after}` };
 }
 
 async function reinstall(tick: Tick, version: string): Promise<UpgradeError | undefined> {

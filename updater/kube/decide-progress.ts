@@ -73,8 +73,8 @@ function refused({ refusesConfiguration, configuration }: KubePod): RefusedConfi
 }
 
 function rollBack(update: UpdateInProgress, why: string, config?: RefusedConfiguration): UpdateDecision {
-  const again = config === undefined ? "" : `; ${untilChanged(config)}`;
-  return { act: "roll_back", update, why, ...(config !== undefined && { config }), detail: `back to ${update.from.version}: ${why}${again}` };
+  const detail = `back to ${update.from.version}: ${why}${untilChanged(config)}`;
+  return { act: "roll_back", update, why, ...(config !== undefined && { config }), detail };
 }
 
 function decideRollingBack({ from, to, started, why = "it was not healthy" }: UpdateInProgress, facts: UpdateFacts): UpdateDecision {

@@ -67,9 +67,8 @@ function refusal({ from, to }: { from: string; to: string }, { proof, proxy }: W
   if (its === undefined) return stay("version_nonsense", `the proxy reports version ${JSON.stringify(proxy.slice(0, 40))}, which is not a version`);
   if (major > its) return stay("above_proxy", `the cluster wants ${to}, and its proxy is ${proxy}: the proxy goes first`);
   const bad = found.memory.skip.find(({ version }) => version === to);
-  if (bad !== undefined && !isChanged(bad, facts)) {
-    return stay("known_bad", `${to} was rolled back on ${bad.since}: ${bad.why}${bad.config === undefined ? "" : `; ${untilChanged(bad.config)}`}`);
-  }
+  if (bad !== undefined && !isChanged(bad, facts))
+    return stay("known_bad", `${to} was rolled back on ${bad.since}: ${bad.why}${untilChanged(bad.config)}`);
   return setBack(to, facts);
 }
 
