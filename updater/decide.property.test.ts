@@ -28,7 +28,10 @@ const near = fc.constantFrom("1.0.0", "1.1.0", "1.2.0");
 const stamp = fc.constantFrom("a", "b");
 const phase = fc.constantFrom("installing", "watching", "rolling_back", "following");
 const found: fc.Arbitrary<Facts["found"]> = fc.oneof(
-  { weight: 4, arbitrary: fc.tuple(fc.array(version, { maxLength: 2 }), fc.option(stamp, { nil: undefined })).map(([versions, one]) => skipping(versions, one)) },
+  {
+    weight: 4,
+    arbitrary: fc.tuple(fc.array(version, { maxLength: 2 }), fc.option(stamp, { nil: undefined })).map(([versions, one]) => skipping(versions, one)),
+  },
   {
     weight: 2,
     arbitrary: fc.tuple(phase, near, near, fc.constantFrom(0, 1, 143, 144, 200)).map(([one, from, to, tries]) => inPhase(one, { from, to, tries })),

@@ -75,7 +75,10 @@ describe("parseState", () => {
     "a refused configuration of the form %o is left out: the version stays skipped",
     (config) => {
       const skip = [{ version: "1.1.0", since: "s", why: "w", config }];
-      expect(parseState(JSON.stringify({ skip, upgrade: { ...upgrade, config } }))).toEqual({ upgrade, skip: [{ version: "1.1.0", since: "s", why: "w" }] });
+      expect(parseState(JSON.stringify({ skip, upgrade: { ...upgrade, config } }))).toEqual({
+        upgrade,
+        skip: [{ version: "1.1.0", since: "s", why: "w" }],
+      });
     },
   );
 

@@ -90,25 +90,29 @@ describe("a reload that goes wrong", () => {
     ],
     ["finds a wrong configuration", ({ folder }) => appendFile(join(folder, "platform.yaml"), "nonsense: yes\n"), /nonsense/, "invalid"],
   ];
-  test.concurrent.for(broken)("the new process %s: the old one continues and reports why", { timeout: 150_000 }, async ([what, breakIt, reason, code]) => {
-    const it = await host(`bad-${what.replaceAll(" ", "-")}`);
-    await breakIt(it);
-    const before = await it.service.hangUp();
-    await it.login();
-    const status = await until(
-      "the reload has failed",
-      async () => {
-        const now = await it.service.status(before);
-        return now.reload.state === "failed" && now;
-      },
-      90_000,
-    );
-    expect(status).toMatchObject({ role: "main", ready: true, draining: [], reload: { error: expect.stringMatching(reason) } });
-    expect(status.reload.code).toBe(code);
-    expect(await it.service.main()).toBe(before);
-    expect((await it.service.all()).map(({ pid }) => pid)).toEqual([before]);
-    await it.login();
-  });
+  test.concurrent.for(broken)(
+    "the new process %s: the old one continues and reports why",
+    { timeout: 150_000 },
+    async ([what, breakIt, reason, code]) => {
+      const it = await host(`bad-${what.replaceAll(" ", "-")}`);
+      await breakIt(it);
+      const before = await it.service.hangUp();
+      await it.login();
+      const status = await until(
+        "the reload has failed",
+        async () => {
+          const now = await it.service.status(before);
+          return now.reload.state === "failed" && now;
+        },
+        90_000,
+      );
+      expect(status).toMatchObject({ role: "main", ready: true, draining: [], reload: { error: expect.stringMatching(reason) } });
+      expect(status.reload.code).toBe(code);
+      expect(await it.service.main()).toBe(before);
+      expect((await it.service.all()).map(({ pid }) => pid)).toEqual([before]);
+      await it.login();
+    },
+  );
 
   /** The process that is on probation, once it is ready. */
   async function onProbation(service: Processes): Promise<number> {

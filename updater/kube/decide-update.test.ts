@@ -89,7 +89,11 @@ updateTable("which version is wanted", [
     { memory: { skip: [{ version: "1.1.0", since: "2026-01-01", why: "x" }] }, wanted: wants("1.1.0", { critical: true }) },
     stays("known_bad"),
   ],
-  ["rolled back here, as it refused this configuration", { memory: refused("c1") }, stays("known_bad", "once the release's configuration is changed")],
+  [
+    "rolled back here, as it refused this configuration",
+    { memory: refused("c1") },
+    stays("known_bad", "once the release's configuration is changed"),
+  ],
   ["rolled back here, as it refused another configuration", { memory: refused("c0") }, update],
   ["the same outside of the window", { memory: refused("c0"), schedule: closed }, stays("outside_window")],
   ["the same, and its checksum is not known", { memory: refused("c0"), workload: calmWorkload({ configuration: "" }) }, stays("known_bad")],

@@ -50,7 +50,10 @@ test.for([
 test("a version that refuses the configuration is rolled back, and tried again once that is changed", async () => {
   const fake = cluster("choosy", 3);
   fake.set.configure("wrong");
-  expect(await settle(fake, {}, 80)).toMatchObject({ reason: "known_bad", detail: expect.stringContaining("once the release's configuration is changed") });
+  expect(await settle(fake, {}, 80)).toMatchObject({
+    reason: "known_bad",
+    detail: expect.stringContaining("once the release's configuration is changed"),
+  });
   expect(fake.set.image).toBe(first);
   fake.set.configure("wrong in another way");
   expect(await settle(fake, {}, 80)).toMatchObject({ reason: "known_bad" });

@@ -51,7 +51,13 @@ export type UpdateDecision =
   | { readonly act: "check"; readonly name: string; readonly detail: string }
   | { readonly act: "update"; readonly update: UpdateInProgress; readonly detail: string }
   | { readonly act: "accept"; readonly good: VersionedImage; readonly isHealthy: boolean; readonly detail: string }
-  | { readonly act: "roll_back"; readonly update: UpdateInProgress; readonly why: string; readonly config?: RefusedConfiguration; readonly detail: string }
+  | {
+      readonly act: "roll_back";
+      readonly update: UpdateInProgress;
+      readonly why: string;
+      readonly config?: RefusedConfiguration;
+      readonly detail: string;
+    }
   | { readonly act: "forget"; readonly reason: UpgradeReason; readonly detail: string }
   | { readonly act: "undone"; readonly version: string; readonly detail: string }
   | { readonly act: "delete_pod"; readonly pod: KubePod; readonly detail: string }

@@ -1,5 +1,5 @@
-import { configurationOf } from "./kube-pod.ts";
 import { countOf, listOf, objectOf, textOf, textsOf } from "./json-value.ts";
+import { configurationOf } from "./kube-pod.ts";
 
 export type WorkloadKind = "StatefulSet" | "Deployment";
 

@@ -55,7 +55,12 @@ const stories: readonly Story[] = [
   { name: "the successor failed", at: (s) => ({ unit: running, status: s < 1 ? old : failed(1_000_500) }), result: bad("refused"), within: 1 },
   ...(["invalid", "not_found", "denied", "internal", "unavailable"] as const).map((code, index): Story => {
     const status = { ...old, reload: { ...failed(1_000_500).reload, code } };
-    return { name: `the successor reported ${code}`, at: () => ({ unit: running, status }), result: bad(index < 3 ? "configuration" : "refused"), within: 1 };
+    return {
+      name: `the successor reported ${code}`,
+      at: () => ({ unit: running, status }),
+      result: bad(index < 3 ? "configuration" : "refused"),
+      within: 1,
+    };
   }),
   {
     name: "the successor failed, and called itself something else than its package",

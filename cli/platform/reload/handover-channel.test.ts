@@ -20,12 +20,15 @@ describe("messages", () => {
     expect(decodeFromOld(encodeMessage(message).trimEnd())).toEqual(message);
   });
 
-  test.for<FromNew>([{ type: "state", pid: 8, version: "1.1.0", ready: true }, { type: "failed", error: "no", code: "invalid" }, { type: "failed", error: "no" }, { type: "taken" }, { type: "stop" }])(
-    "the new process's message is read as it was written: %o",
-    (message) => {
-      expect(decodeFromNew(encodeMessage(message).trimEnd())).toEqual(message);
-    },
-  );
+  test.for<FromNew>([
+    { type: "state", pid: 8, version: "1.1.0", ready: true },
+    { type: "failed", error: "no", code: "invalid" },
+    { type: "failed", error: "no" },
+    { type: "taken" },
+    { type: "stop" },
+  ])("the new process's message is read as it was written: %o", (message) => {
+    expect(decodeFromNew(encodeMessage(message).trimEnd())).toEqual(message);
+  });
 
   test("messages and fields of a later version are left alone", () => {
     expect(decodeFromOld('{"type":"somersault","height":3}')).toBeUndefined();

@@ -58,8 +58,8 @@ export async function openLife(options: LifeOptions): Promise<Life> {
   };
   const stopping = stack.use(stopSignals(log, { onHangUp: () => (options.isTerminal ? stopping.stop("SIGHUP of the terminal") : reload()) }));
   const stop = (reason: string): void => stopping.stop(reason);
-  const news = { announce: (pid: number) => voice.announce(pid), say: (text: string) => voice.say(text) };
-  const reloader = new Reloader({ log, command: sameCommand(), env, sockets, dataFolder, state, retire: () => retire.abort(), reclaim, stop, ...news });
+  const news = { announce: (pid: number) => voice.announce(pid), say: (text: string) => voice.say(text), reclaim, stop };
+  const reloader = new Reloader({ log, command: sameCommand(), env, sockets, dataFolder, state, retire: () => retire.abort(), ...news });
   stopping.signal.addEventListener("abort", () => {
     if (state.role === "main") voice.stopping();
     predecessor?.stopping();

@@ -49,9 +49,7 @@ export class FakeStatefulSet {
 
   get isSettled(): boolean {
     const { replicas } = this.#options;
-    return (
-      this.#observed === this.#generation && this.#pods.length === replicas && this.#pods.every((pod) => pod.isReady && this.#isCurrent(pod))
-    );
+    return this.#observed === this.#generation && this.#pods.length === replicas && this.#pods.every((pod) => pod.isReady && this.#isCurrent(pod));
   }
 
   /** Somebody else's change. */
@@ -198,7 +196,9 @@ export class FakeStatefulSet {
             {
               name: "platform",
               restartCount: quality === "crash" ? 4 : 0,
-              ...(quality === "crash" && { lastState: { terminated: { exitCode: this.#options.qualities[versionOfImage(pod.image) ?? ""] === "choosy" ? 2 : 1 } } }),
+              ...(quality === "crash" && {
+                lastState: { terminated: { exitCode: this.#options.qualities[versionOfImage(pod.image) ?? ""] === "choosy" ? 2 : 1 } },
+              }),
               ...(waiting !== undefined && !pod.isReady && { state: { waiting: { reason: waiting } } }),
             },
           ],
