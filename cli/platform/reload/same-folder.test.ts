@@ -34,7 +34,7 @@ test.for(["moved", "new"])("another folder is refused in words (%s)", async (now
   });
 });
 
-test("by the folder at the start: a link that was turned since is refused, the folder under another name is taken", async () => {
+test("by the folder at the start: a link that was turned since is refused", async () => {
   await mkdir(join(dir, "first"));
   await mkdir(join(dir, "second"));
   await symlink(join(dir, "first"), join(dir, "turned"));
@@ -46,10 +46,8 @@ test("by the folder at the start: a link that was turned since is refused, the f
     code: "invalid",
     message: expect.stringContaining("leads to another folder than when the running process started"),
   });
-  // As under another mount point: no path leads from one name to the other.
-  await requireSameFolder(running, join(dir, "first"));
-  await rename(join(dir, "first"), join(dir, "elsewhere"));
-  await requireSameFolder(running, join(dir, "elsewhere"));
+  // The running process would go on in the other one.
+  await expect(requireSameFolder(running, join(dir, "first"))).rejects.toMatchObject({ code: "invalid" });
 });
 
 test("a folder that is not there at the start is made, for its owner alone; one that cannot be made is known by its path", async () => {
@@ -57,4 +55,13 @@ test("a folder that is not there at the start is made, for its owner alone; one 
   const { mode, dev, ino } = await stat(join(dir, "fresh", "data"));
   expect([mode & 0o777, folder]).toEqual([0o700, `${dev}:${ino}`]);
   expect(await openDataFolder("/dev/null/data")).toEqual({ dataDir: "/dev/null/data" });
+});
+
+test("the folder at another place is taken as long as the running process finds it at its own, too", async () => {
+  await mkdir(join(dir, "own"));
+  const running = await openDataFolder(join(dir, "own"));
+  await rename(join(dir, "own"), join(dir, "its-new-place"));
+  await expect(requireSameFolder(running, join(dir, "its-new-place"))).rejects.toMatchObject({ message: expect.stringContaining("cannot change") });
+  await symlink(join(dir, "its-new-place"), join(dir, "own"));
+  await requireSameFolder(running, join(dir, "its-new-place"));
 });

@@ -27,7 +27,9 @@ export async function requireSameFolder(
   const before = running?.dataDir;
   if (before === undefined) return;
   const known = running?.folder;
-  if (known === undefined ? (await real(before)) === (await real(dataDir)) : known === (await identify(dataDir))) return;
+  const [then, now] = known === undefined ? [await real(before), await real(dataDir)] : [await identify(before), await identify(dataDir)];
+  // The running process goes on under the name that it knows: that must lead there still, too.
+  if (then === now && (known === undefined || now === known)) return;
   const advice = "stop the service, move the folder there, and start the service again";
   if (resolve(before) !== resolve(dataDir))
     throw new PlatformError("invalid", `a reload cannot change platform.data_dir from ${before} to ${dataDir}: ${advice}`);
