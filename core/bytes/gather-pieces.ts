@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { HeldBytes } from "./held-bytes.ts";
 
 /** Unread bytes from which on small pieces are put together, the longest small one, and the size of what they become. */
-const [gatherFrom, smallPiece, gatheredPiece] = [16_384, 1_024, 65_536] as const;
+const [gatherFrom, smallPiece, gatheredPiece] = [2_048, 1_024, 65_536] as const;
 
 /** What waits behind the stream's own unread bytes: at least `gatherFrom` of those, since each `read` takes it out. */
 const gathered = Symbol("gathered");

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { Duplex, duplexPair } from "node:stream";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { gatherPieces, unreadBytes } from "../bytes/gather-pieces.ts";
 import { relay } from "./relay.ts";
 
 const undo: (() => void)[] = [];
@@ -77,6 +78,35 @@ describe("relay", () => {
     right[1].end();
     left[0].resume();
     await done;
+  });
+
+  test("pieces of one byte do not wait by the thousand for a reader that stops, and nothing is lost", async () => {
+    const taken: Buffer[] = [];
+    let take = (): void => {};
+    let isReading = false;
+    const slow = new Duplex({
+      highWaterMark: 8_000_000,
+      read: () => {},
+      write: (chunk: Buffer, _encoding, done) => {
+        taken.push(chunk);
+        if (isReading) done();
+        else take = done;
+      },
+    });
+    const fast = gatherPieces(new Duplex({ highWaterMark: 8_000_000, read: () => {}, write: (_chunk, _encoding, done) => done() }));
+    const done = relay(fast, slow);
+    const sent = Buffer.from(Array.from({ length: 30_000 }, (_, index) => index % 251));
+    for (let at = 0; at < sent.length; at += 1) {
+      fast.push(sent.subarray(at, at + 1));
+      if (at % 100 === 0) await new Promise(setImmediate);
+    }
+    expect([slow.writableLength, unreadBytes(fast)]).toEqual([1_024, 30_000 - 1_024]);
+    isReading = true;
+    take();
+    fast.push(null);
+    slow.push(null);
+    await done;
+    expect(Buffer.concat(taken).equals(sent)).toBe(true);
   });
 
   test("a peer that vanishes ends the other side", async () => {

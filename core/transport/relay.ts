@@ -7,6 +7,9 @@ import type { Duplex } from "node:stream";
  */
 const usualMs = 300_000;
 
+/** Pieces on their way to a side from which on the other one waits: Node keeps some 0.6 KiB for each, and the limit in bytes allows 65,536 of one byte. */
+const mostPieces = 1_024;
+
 export interface RelayOptions {
   readonly signal?: AbortSignal;
   /** Default: 5 minutes. */
@@ -83,8 +86,13 @@ function endHalf(stream: Closing): void {
 /** One direction. `ended` once `to` has taken all of it; `broken` when a stream fails or closes before. Returns the function that undoes it. */
 function copy(from: Duplex, to: Duplex, { ended, broken }: { ended: () => void; broken: () => void }): () => void {
   const write = writeInOnePiece(to);
+  /** Since `to` had taken everything. */
+  let pieces = 0;
   const onData = (chunk: Buffer): void => {
-    if (!write(chunk)) from.pause();
+    pieces = to.writableLength === 0 ? 1 : pieces + 1;
+    const isMany = pieces >= mostPieces;
+    // What comes meanwhile is put together by its stream (core/bytes/gather-pieces.ts).
+    if (!write(chunk, isMany ? onDrain : undefined) || isMany) from.pause();
   };
   const onDrain = (): void => {
     from.resume();
@@ -116,19 +124,19 @@ function copy(from: Duplex, to: Duplex, { ended, broken }: { ended: () => void; 
 }
 
 /** Data of one tick leaves a socket in one system call: a tunnel's read holds several packets of a channel. */
-function writeInOnePiece(to: Duplex): (chunk: Buffer) => boolean {
-  if (!(to instanceof Socket)) return (chunk) => to.write(chunk);
+function writeInOnePiece(to: Duplex): (chunk: Buffer, written?: () => void) => boolean {
+  if (!(to instanceof Socket)) return (chunk, written) => to.write(chunk, written);
   let corked = false;
   const uncork = (): void => {
     corked = false;
     to.uncork();
   };
-  return (chunk) => {
+  return (chunk, written) => {
     if (!corked) {
       corked = true;
       to.cork();
       process.nextTick(uncork);
     }
-    return to.write(chunk);
+    return to.write(chunk, written);
   };
 }

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect, Socket } from "node:net";
 import { expect, test, vi } from "vitest";
+import { unreadBytes } from "../../bytes/gather-pieces.ts";
 import { silentLog } from "../../log/log.ts";
 import { ListenSockets } from "../listen-sockets.ts";
 import { listen, peerAddress } from "./listen.ts";
@@ -34,6 +35,19 @@ test("the kernel's probes let an accepted connection outlive a short outage, lik
   expect(probes.mock.contexts).toEqual([socket]);
   expect(probes.mock.calls).toEqual([[true, 30_000, 5_000, 6]]);
   probes.mockRestore();
+  client.destroy();
+  socket.destroy();
+  await listener.close();
+});
+
+test("single bytes that nobody reads from an accepted connection are put together", async () => {
+  const arrived = Promise.withResolvers<Socket>();
+  const own = { purpose: "test", sockets: new ListenSockets(), log: silentLog, maxConnections: 1 };
+  const listener = await listen({ address: { host: "127.0.0.1", port: 0 }, ...own, onSocket: arrived.resolve });
+  const client = connect(listener.address.port, "127.0.0.1");
+  const socket = await arrived.promise;
+  for (let sent = 0; sent < 10_000; sent += 1) socket.push(Buffer.of(1));
+  expect([socket.readableLength < 4_096, unreadBytes(socket)]).toEqual([true, 10_000]);
   client.destroy();
   socket.destroy();
   await listener.close();

@@ -1,5 +1,6 @@
 import { createServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { gatherPieces } from "../../bytes/gather-pieces.ts";
 import { errorText, PlatformError } from "../../errors/platform-error.ts";
 import type { Log } from "../../log/log.ts";
 import { canonicalIp } from "../canonical-ip.ts";
@@ -36,7 +37,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     log.debug("connection broke", { peer: peerAddress(this), error: error.message });
   }
   server.on("connection", (socket) => {
-    keepAlive(socket).on("error", onError);
+    gatherPieces(keepAlive(socket)).on("error", onError);
     const { remoteAddress = "", remotePort } = socket;
     const canonical = canonicalIp(remoteAddress);
     if (canonical !== remoteAddress) setPeer(socket, { remoteAddress: canonical, remotePort });

@@ -80,6 +80,29 @@ test.for(["client", "server"] as const)("inside another stream, the %s reads wha
   await closed;
 });
 
+test.for(["client", "server"] as const)("records of one byte that the %s does not read take little memory, and arrive", async (slow) => {
+  const { client, server } = await connected("socket");
+  const [{ tls: reader }, { tls: writer }] = slow === "client" ? [client, server] : [server, client];
+  const push = reader.push.bind(reader);
+  let isFull = false;
+  reader.push = (piece: Buffer | null) => {
+    const hasRoom = push(piece);
+    isFull ||= !hasRoom;
+    return hasRoom;
+  };
+  reader.read(0);
+  let sent = 0;
+  for (; !isFull; sent += 1) {
+    writer.write(Buffer.of(sent % 251));
+    await turn();
+  }
+  // Each of these has a buffer of its own.
+  expect(reader.readableLength).toBeLessThan(4_096);
+  writer.end();
+  const got = Buffer.concat((await reader.toArray()) as Buffer[]);
+  expect(got.equals(Buffer.from(Array.from({ length: sent }, (_, index) => index % 251)))).toBe(true);
+});
+
 const failures = (["socket", "stream"] as const).flatMap((kind) =>
   (["client", "server"] as const).flatMap((side) => (["a spoilt record", "an error below"] as const).map((how) => ({ kind, side, how }))),
 );

@@ -2,6 +2,7 @@ import { constants } from "node:crypto";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { createSecureContext, type SecureContext, TLSSocket, type TLSSocketOptions } from "node:tls";
+import { gatherPieces } from "../../bytes/gather-pieces.ts";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { feedInPieces } from "../../node-internals/feed-in-pieces.ts";
 import { makeTls } from "../../node-internals/make-tls.ts";
@@ -39,7 +40,8 @@ export function terminateTls(
     requestCert: requestCertificate,
     rejectUnauthorized: false,
   };
-  const tls = makeTls(socket, () => new TLSSocket(socket as Socket, options));
+  // Records of one byte, while nobody reads.
+  const tls = gatherPieces(makeTls(socket, () => new TLSSocket(socket as Socket, options)));
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
   const timer = setTimeout(() => fail(tls, new PlatformError("timeout", "the TLS handshake took too long")), timeoutMs);
   handshakes.set(tls, { socket, timer, resolve, reject });

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { unreadBytes } from "../../bytes/gather-pieces.ts";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { dial, dialTls } from "./dial.ts";
 import { httpsGet } from "./https-get.ts";
@@ -42,6 +43,13 @@ describe("dial", () => {
     expect(["error", "end", "close", "readable", "data", "connect"].map((event) => socket.listenerCount(event) > 1)).toEqual(Array(6).fill(false));
     expect(socket.listenerCount("error")).toBe(0);
     expect(await readUntil(socket, "\n")).toBe("hello\n");
+    socket.destroy();
+  });
+
+  test("puts single bytes that nobody reads together", async () => {
+    const socket = await dial(await serving(() => {}), { env });
+    for (let sent = 0; sent < 10_000; sent += 1) socket.push(Buffer.of(1));
+    expect([socket.readableLength < 4_096, unreadBytes(socket)]).toEqual([true, 10_000]);
     socket.destroy();
   });
 

@@ -1,6 +1,7 @@
 import { connect, type LookupFunction, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { PlatformError } from "../../errors/platform-error.ts";
+import { gatherPieces } from "../../bytes/gather-pieces.ts";
 import { formatHostPort, type HostPort } from "../host-port.ts";
 import { keepAlive } from "../keep-alive.ts";
 import { Attempt, ignoreError } from "./attempt.ts";
@@ -111,7 +112,7 @@ async function connectTcp({ host, port }: HostPort, attempt: Attempt, purpose: T
   socket.on("error", ignoreError);
   try {
     await attempt.next(socket, "connect");
-    return keepAlive(socket);
+    return gatherPieces(keepAlive(socket));
   } catch (thrown) {
     socket.destroy();
     throw connectionError(thrown, purpose);

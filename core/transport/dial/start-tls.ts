@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { type ConnectionOptions, connect, getCACertificates, type TLSSocket } from "node:tls";
+import { gatherPieces } from "../../bytes/gather-pieces.ts";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { makeTls } from "../../node-internals/make-tls.ts";
 import { type Attempt, ignoreError } from "./attempt.ts";
@@ -35,7 +36,8 @@ export async function startTls(
   let secure: TLSSocket;
   try {
     const options = connectionOptions(socket, tls);
-    secure = makeTls(socket, () => connect(options));
+    // Records of one byte, while nobody reads.
+    secure = gatherPieces(makeTls(socket, () => connect(options)));
   } catch (cause) {
     socket.destroy();
     throw new PlatformError("invalid", `TLS to ${peer} cannot start: the certificate, its key or an authority is unusable`, { cause });

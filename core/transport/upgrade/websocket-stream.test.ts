@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { buffer, text } from "node:stream/consumers";
@@ -31,15 +32,15 @@ async function pair(
 }
 
 /** A peer that writes WebSocket frames by hand. */
-async function rawPeer(): Promise<{ readonly raw: Socket; readonly far: Duplex; readonly accepted: WebSocket }> {
+async function rawPeer(): Promise<{ readonly raw: Socket; readonly far: Duplex; readonly accepted: WebSocket; readonly below: Socket }> {
   const raw = connect(port, "127.0.0.1").on("error", () => {});
   raw.write(
     `GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${randomBytes(16).toString("base64")}\r\n\r\n`,
   );
-  const [accepted] = (await once(server, "connection")) as [WebSocket];
+  const [accepted, { socket: below }] = (await once(server, "connection")) as [WebSocket, IncomingMessage];
   await once(raw, "readable");
   raw.resume();
-  return { raw, far: websocketStream(accepted), accepted };
+  return { raw, far: websocketStream(accepted), accepted, below };
 }
 
 /** A masked frame (RFC 6455, 5.2) with a mask of zeros; `length`: what it announces. */
@@ -109,6 +110,24 @@ describe("a byte stream inside a WebSocket", () => {
     for await (const chunk of far) got += (chunk as Buffer).length;
     expect(got).toBe(written);
     far.end();
+  });
+
+  test("messages of one byte do not wait by the thousand for a peer that reads nothing, and arrive", async () => {
+    const { raw, far, accepted, below } = await rawPeer();
+    // As if the kernel had no room.
+    below.cork();
+    const sent = Buffer.from(Array.from({ length: 10_000 }, (_, index) => index % 251));
+    for (let at = 0; at < sent.length; at += 1) {
+      far.write(sent.subarray(at, at + 1));
+      await setImmediate();
+    }
+    // Three bytes each.
+    expect([accepted.bufferedAmount, far.writableLength]).toEqual([3 * 1_024, sent.length - 1_023]);
+    const got: Buffer[] = [];
+    raw.on("data", (chunk: Buffer) => got.push(chunk));
+    below.uncork();
+    while (Buffer.concat(got).length < 3 * sent.length) await once(raw, "data");
+    expect(Buffer.concat(got).filter((_, index) => index % 3 === 2)).toEqual(sent);
   });
 
   test("is cut at both sides when one is destroyed, or the connection breaks", async () => {

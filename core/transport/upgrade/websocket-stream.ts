@@ -10,8 +10,8 @@ export const upgradeProtocol = "alpn-ping";
 /** Longest message that is sent, and the longest that is taken, bytes. */
 const sentMessage = 32_768;
 const maxMessage = 65_536;
-/** Bytes that may wait in the connection before a writer has to. */
-const sendAhead = 262_144;
+/** Bytes, and messages, that may wait in the connection before a writer has to: Node keeps some 1 KiB for each message. */
+const [sendAhead, messagesAhead] = [262_144, 1_024];
 /** Interval of pings, ms: balancers cut connections that were silent for a minute. */
 export const pingMs = 25_000;
 
@@ -30,9 +30,10 @@ export const upgradeLimits = {
  */
 export function websocketStream(socket: WebSocket, everyMs = pingMs): Duplex {
   let hasEnded = false;
+  const send = sender(socket);
   const stream = new Duplex({
     read: () => socket.resume(),
-    write: (bytes: Buffer, _encoding, done) => sendBytes(socket, bytes, done),
+    write: (bytes: Buffer, _encoding, done) => send(bytes, done),
     final: (done) => socket.send(Buffer.alloc(0), done),
     destroy: (error, done) => {
       clearInterval(pings);
@@ -79,11 +80,17 @@ class ConnectionCut extends Error {
   }
 }
 
-function sendBytes(socket: WebSocket, bytes: Buffer, done: (error?: Error | null) => void): void {
-  const last = Math.max(0, Math.ceil(bytes.length / sentMessage) - 1) * sentMessage;
-  for (let at = 0; at < last; at += sentMessage) socket.send(bytes.subarray(at, at + sentMessage));
-  const hasRoom = socket.bufferedAmount < sendAhead;
-  // An empty message would be an end.
-  if (bytes.length > 0) socket.send(bytes.subarray(last), hasRoom ? undefined : done);
-  if (bytes.length === 0 || hasRoom) done();
+/** Sends bytes in messages; `done` when there is room for more. */
+function sender(socket: WebSocket): (bytes: Buffer, done: (error?: Error | null) => void) => void {
+  /** Messages since the connection had taken all of them. */
+  let ahead = 0;
+  return (bytes, done) => {
+    const last = Math.max(0, Math.ceil(bytes.length / sentMessage) - 1) * sentMessage;
+    for (let at = 0; at < last; at += sentMessage) socket.send(bytes.subarray(at, at + sentMessage));
+    ahead = socket.bufferedAmount === 0 ? 1 : ahead + 1;
+    const hasRoom = socket.bufferedAmount < sendAhead && ahead < messagesAhead;
+    // An empty message would be an end.
+    if (bytes.length > 0) socket.send(bytes.subarray(last), hasRoom ? undefined : done);
+    if (bytes.length === 0 || hasRoom) done();
+  };
 }
