@@ -1,18 +1,13 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-
-/**
- * Time without progress for a side that still has to take what came from one that has closed, ms. The kernel's buffers hide progress: of a client that read
- * 100 KB/s from 127.0.0.1, none was to be seen for 98 s.
- */
-const usualMs = 300_000;
+import { limitStuck, type StuckLimit } from "./limit-stuck.ts";
 
 /** Pieces on their way to a side from which on the other one waits: Node keeps some 0.6 KiB for each, and the limit in bytes allows 65,536 of one byte. */
 const mostPieces = 1_024;
 
 export interface RelayOptions {
   readonly signal?: AbortSignal;
-  /** Default: 5 minutes. */
+  /** For a side that still has to take what came from one that has closed; default: 5 minutes. */
   readonly stuckMs?: number;
 }
 
@@ -24,7 +19,7 @@ export interface RelayOptions {
  * stays, which keeps late errors from ending the process.
  */
 export function relay(a: Duplex, b: Duplex, options: RelayOptions = {}): Promise<void> {
-  const { signal, stuckMs = usualMs } = options;
+  const { signal, stuckMs } = options;
   return new Promise((resolve) => {
     let directions = 2;
     const stops: (() => void)[] = [];
@@ -57,19 +52,14 @@ function ignoreError(): void {}
 function ignoreData(): void {}
 
 /** Calls `stuck` when `from` has closed, and `to` does not take what is left. Returns the function that undoes it. */
-function limitRest(from: Duplex, to: Duplex, { stuckMs, stuck }: { readonly stuckMs: number; readonly stuck: () => void }): () => void {
-  let timer: NodeJS.Timeout | undefined;
+function limitRest(from: Duplex, to: Duplex, limit: StuckLimit): () => void {
+  let stop = (): void => {};
   const onClose = (): void => {
-    // All of it is written by now: the length only falls.
-    let left = to.writableLength;
-    timer = setInterval(() => {
-      if (to.writableLength === left) stuck();
-      left = to.writableLength;
-    }, stuckMs).unref();
+    stop = limitStuck(to, limit);
   };
   from.on("close", onClose);
   return () => {
-    clearInterval(timer);
+    stop();
     from.off("close", onClose);
   };
 }

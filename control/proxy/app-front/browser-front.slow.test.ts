@@ -2,7 +2,7 @@ import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { until } from "../../../test/world/until.ts";
 import { proxyHost } from "./testing/app-world.ts";
 import { BrowserWorld, shop, wiki } from "./testing/browser-world.ts";
@@ -226,6 +226,75 @@ describe("with a session", () => {
     expect(site.world.mostArriving).toBeLessThanOrEqual(8);
     expect(site.world.reached).toHaveLength(60);
     for (const socket of sockets) socket.destroy();
+  });
+
+  describe("a browser that reads nothing", () => {
+    beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] }));
+    afterEach(() => void vi.useRealTimers());
+    const minutes = (count: number): void => void vi.advanceTimersByTime(count * 60_000);
+
+    /** Resolves when all buffers on the way are full. */
+    const fill = async (stream: Duplex | ServerResponse): Promise<void> => {
+      let pieces = 0;
+      const more = (): void => {
+        do pieces += 1;
+        while (!stream.destroyed && stream.write(Buffer.alloc(65_536)));
+      };
+      stream.on("error", () => {}).on("drain", more);
+      more();
+      let before = 0;
+      await until("they are full", () => {
+        const isSame = pieces === before;
+        before = pieces;
+        return isSame && stream.writableNeedDrain;
+      });
+    };
+
+    test("is cut off after minutes, with what it holds at the application", async () => {
+      const cookie = await site.signIn();
+      const full = Promise.withResolvers<ServerResponse>();
+      site.serve = (_request, response) => void fill(response.writeHead(200)).then(() => full.resolve(response));
+      const request = await site.begin("/large", { headers: { cookie } });
+      request.on("error", () => {}).end();
+      const [response] = (await once(request, "response")) as [IncomingMessage];
+      response.on("error", () => {});
+      const held = await full.promise;
+      minutes(4);
+      expect(held.destroyed).toBe(false);
+      minutes(2);
+      await until("the application knows", () => held.destroyed);
+    });
+
+    test("stays while nothing waits for it, and as a WebSocket", async () => {
+      const cookie = await site.signIn();
+      const streams: ServerResponse[] = [];
+      site.serve = (_request, response) => {
+        response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+        streams.push(response);
+      };
+      const full = Promise.withResolvers<void>();
+      site.upgrade = (_request, socket) => {
+        socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+        void fill(socket).then(full.resolve);
+      };
+      const events = await site.begin("/events", { headers: { cookie } });
+      events.end();
+      const [response] = (await once(events, "response")) as [IncomingMessage];
+      const open = await site.begin("/ws", { headers: { cookie, connection: "Upgrade", upgrade: "websocket" } });
+      open.end();
+      const [, socket] = (await once(open, "upgrade")) as [IncomingMessage, Duplex];
+      await full.promise;
+      minutes(10);
+      streams[0]?.write("data: 1\n\n");
+      expect(String((await once(response, "data"))[0])).toBe("data: 1\n\n");
+      let got = 0;
+      for await (const piece of socket.iterator({ destroyOnReturn: false })) {
+        got += (piece as Buffer).length;
+        if (got > 10_000_000) break;
+      }
+      expect(got).toBeGreaterThan(10_000_000);
+      for (const one of [socket, response]) one.on("error", () => {}).destroy();
+    });
   });
 
   test("a log-out counts at the next request, and ends open WebSockets", async () => {

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Duplex } from "node:stream";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { limitStuck } from "../../../core/transport/limit-stuck.ts";
 import type { KeptConnections } from "../kept-connections.ts";
 import { watchPresence } from "../routing/client-presence.ts";
 import { relayStream } from "../routing/relay-stream.ts";
@@ -39,7 +40,7 @@ const keepAliveMs = 75_000;
  * An application is served under its own host name alone.
  */
 export function createBrowserFront(services: BrowserFrontServices): ServeBrowser {
-  const arrivals = new WeakMap<Duplex, BrowserArrival>();
+  const arrivals = new WeakMap<Duplex, Arrived>();
   const server = createServer({ maxHeaderSize: maxHeaders, requestTimeout: 0, headersTimeout: headersMs, keepAliveTimeout: keepAliveMs });
   // Node checks header times only in a server that listens; this one gets its connections from a listener.
   server.emit("listening");
@@ -72,8 +73,15 @@ export function createBrowserFront(services: BrowserFrontServices): ServeBrowser
     { once: true },
   );
   return (arrival) => {
-    arrivals.set(arrival.socket, arrival);
-    server.emit("connection", arrival.socket);
+    const { socket, peer } = arrival;
+    const stuck = (): void => {
+      services.log.debug("cut off a browser that does not read", { peer });
+      socket.destroy();
+    };
+    const unlimited = limitStuck(socket, { stuck });
+    socket.once("close", unlimited);
+    arrivals.set(socket, { ...arrival, unlimited });
+    server.emit("connection", socket);
   };
 }
 
@@ -103,11 +111,17 @@ async function serveOwn(visit: SiteRequest, services: BrowserFrontServices): Pro
   throw new PlatformError("not_found", "not found");
 }
 
+/** A connection of a browser. It ends when an answer waits for it, and it takes nothing of it for minutes. */
+interface Arrived extends BrowserArrival {
+  /** Lifts this limit: what is no longer HTTP may wait for its user, and counts as a stream of the user. */
+  readonly unlimited: () => void;
+}
+
 interface UpgradeRequest {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
   readonly head: Buffer;
-  readonly arrival: BrowserArrival;
+  readonly arrival: Arrived;
 }
 
 async function serveUpgrade({ request, socket, head, arrival }: UpgradeRequest, services: BrowserFrontServices): Promise<void> {
@@ -124,6 +138,7 @@ async function serveUpgrade({ request, socket, head, arrival }: UpgradeRequest, 
     {
       connect: () => services.connections.connect(visit, presence.left),
       join: (client, agent) => {
+        arrival.unlimited();
         const end = (): void => {
           client.destroy();
           agent.destroy();
