@@ -18,9 +18,10 @@ interface Gathering extends Readable {
 /**
  * Makes a stream of bytes, or the prototype of such streams, put small pieces together while they are not read. Node keeps each of them with a buffer of its own:
  * of single bytes that is several hundred times what the limit, in bytes, allows. What is put together is not announced: a reader gets `readable` again after a
- * `read` that returned null, or took everything.
+ * `read` that returned null, or took everything. A stream that does so already stays as it is.
  */
 export function gatherPieces<Stream extends Readable>(stream: Stream): Stream {
+  if (gathered in stream) return stream;
   return Object.assign(stream, { push, read, [gathered]: undefined, [isAwaited]: false });
 }
 

@@ -1,7 +1,8 @@
 import { once } from "node:events";
-import { PassThrough } from "node:stream";
+import { Duplex, PassThrough } from "node:stream";
 import type { ClientChannel, ServerChannel } from "ssh2";
 import { expect, test } from "vitest";
+import { unreadBytes } from "../bytes/gather-pieces.ts";
 import { channelWindow } from "./channel-window.ts";
 import { couple } from "./couple.ts";
 import { generateSshKey } from "./keys.ts";
@@ -66,4 +67,35 @@ test("a forward ends when its connection is lost while it waits for the window",
   while (channelEnds(near).outgoing.window !== 0) await new Promise(setImmediate);
   transportOf(client).destroy();
   await coupled;
+});
+
+test("single bytes of a forward do not wait by the thousand for a socket that takes nothing, and all of them arrive", async () => {
+  const { client, near, far } = await openChannel({ authority });
+  const taken: Buffer[] = [];
+  const begun = Promise.withResolvers<() => void>();
+  let isReading = false;
+  const socket = new Duplex({
+    read: () => {},
+    write: (piece: Buffer, _encoding, done) => {
+      taken.push(piece);
+      if (isReading) done();
+      else begun.resolve(done);
+    },
+  });
+  const coupled = couple(near, socket, new AbortController().signal);
+  const sent = Buffer.from(Array.from({ length: 5_000 }, (_, index) => index % 251));
+  for (let at = 0; at < sent.length; at += 1) {
+    far.write(sent.subarray(at, at + 1));
+    await new Promise(setImmediate);
+  }
+  while (socket.writableLength + unreadBytes(near) < sent.length) await new Promise(setImmediate);
+  expect(socket.writableLength).toBe(1_024);
+  isReading = true;
+  (await begun.promise)();
+  far.end();
+  await once(socket, "finish");
+  expect(Buffer.concat(taken).equals(sent)).toBe(true);
+  socket.push(null);
+  await coupled;
+  client.end();
 });

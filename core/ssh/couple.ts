@@ -1,5 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { Channel } from "ssh2";
+import { gatherPieces } from "../bytes/gather-pieces.ts";
+import { pour } from "../transport/pour.ts";
 import { keepHalfOpen, limitBuffers } from "./ssh2/hooks.ts";
 
 /**
@@ -15,7 +17,7 @@ export async function couple(channel: Channel, socket: Duplex, gone: AbortSignal
   const drop = (): void => void socket.destroy();
   gone.addEventListener("abort", drop, { once: true });
   socket.once("close", () => {
-    channel.unpipe(socket);
+    // What it still has is for nobody.
     channel.resume();
     if (channel.writableFinished) channel.close();
     else channel.once("finish", () => channel.close()).end();
@@ -24,10 +26,26 @@ export async function couple(channel: Channel, socket: Duplex, gone: AbortSignal
     if (socket.writableFinished) socket.destroy();
     else socket.once("finish", drop).end();
   });
-  channel.pipe(socket).pipe(channel);
+  passOn(channel, gatherPieces(socket));
+  passOn(socket, channel);
   if (gone.aborted) drop();
   await closed;
   gone.removeEventListener("abort", drop);
+}
+
+/** Data, and the end. */
+function passOn(from: Duplex, to: Duplex): void {
+  const stop = pour(from, to);
+  const onEnd = (): void => void to.end();
+  if (from.readableEnded) onEnd();
+  else from.once("end", onEnd);
+  // A channel that can no longer be written to may still be read.
+  to.once("error", () => {
+    stop();
+    from.pause();
+  });
+  to.once("close", stop);
+  if (!to.writableNeedDrain) from.resume();
 }
 
 /** Maximum buffer of a channel for a peer that grants no window, bytes; ssh2's own 2 MiB times hundreds of channels is too much. */

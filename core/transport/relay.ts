@@ -1,9 +1,6 @@
-import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { limitStuck, type StuckLimit } from "./limit-stuck.ts";
-
-/** Pieces on their way to a side from which on the other one waits: Node keeps some 0.6 KiB for each, and the limit in bytes allows 65,536 of one byte. */
-const mostPieces = 1_024;
+import { pour } from "./pour.ts";
 
 export interface RelayOptions {
   readonly signal?: AbortSignal;
@@ -75,18 +72,6 @@ function endHalf(stream: Closing): void {
 
 /** One direction. `ended` once `to` has taken all of it; `broken` when a stream fails or closes before. Returns the function that undoes it. */
 function copy(from: Duplex, to: Duplex, { ended, broken }: { ended: () => void; broken: () => void }): () => void {
-  const write = writeInOnePiece(to);
-  /** Since `to` had taken everything. */
-  let pieces = 0;
-  const onData = (chunk: Buffer): void => {
-    pieces = to.writableLength === 0 ? 1 : pieces + 1;
-    const isMany = pieces >= mostPieces;
-    // What comes meanwhile is put together by its stream (core/bytes/gather-pieces.ts).
-    if (!write(chunk, isMany ? onDrain : undefined) || isMany) from.pause();
-  };
-  const onDrain = (): void => {
-    from.resume();
-  };
   const onEnd = (): void => endHalf(to);
   // `from` may close once it has sent everything, and `to` once it has received everything.
   const onFromClose = (): void => {
@@ -99,34 +84,19 @@ function copy(from: Duplex, to: Duplex, { ended, broken }: { ended: () => void; 
       broken();
       return;
     }
-    from.off("data", onData).on("data", ignoreData).resume();
+    stopPouring();
+    from.on("data", ignoreData).resume();
     ended();
   };
-  from.on("data", onData).on("end", onEnd).on("error", broken).on("close", onFromClose);
-  to.on("drain", onDrain).on("finish", ended).on("error", broken).on("close", onToClose);
+  const stopPouring = pour(from, to);
+  from.on("end", onEnd).on("error", broken).on("close", onFromClose);
+  to.on("finish", ended).on("error", broken).on("close", onToClose);
   if (to.writableFinished) ended();
   else if (from.readableEnded) onEnd();
   else if (!to.writableNeedDrain) from.resume();
   return () => {
-    from.off("data", onData).off("data", ignoreData).off("end", onEnd).off("error", broken).off("close", onFromClose);
-    to.off("drain", onDrain).off("finish", ended).off("error", broken).off("close", onToClose);
-  };
-}
-
-/** Data of one tick leaves a socket in one system call: a tunnel's read holds several packets of a channel. */
-function writeInOnePiece(to: Duplex): (chunk: Buffer, written?: () => void) => boolean {
-  if (!(to instanceof Socket)) return (chunk, written) => to.write(chunk, written);
-  let corked = false;
-  const uncork = (): void => {
-    corked = false;
-    to.uncork();
-  };
-  return (chunk, written) => {
-    if (!corked) {
-      corked = true;
-      to.cork();
-      process.nextTick(uncork);
-    }
-    return to.write(chunk, written);
+    stopPouring();
+    from.off("data", ignoreData).off("end", onEnd).off("error", broken).off("close", onFromClose);
+    to.off("finish", ended).off("error", broken).off("close", onToClose);
   };
 }
