@@ -1,4 +1,5 @@
 import type { Readable, Writable } from "node:stream";
+import { pour } from "../../core/transport/pour.ts";
 
 /** Resolves once all of the body is written; rejects when either end breaks. `pipeline` costs as much as the rest of a short request. */
 export function copyBody(body: Readable, to: Writable, onPiece: (chunk: Buffer) => void): Promise<void> {
@@ -16,12 +17,8 @@ export function copyBody(body: Readable, to: Writable, onPiece: (chunk: Buffer) 
       hasEnded = true;
       resolve();
     };
-    const onData = (chunk: Buffer): void => {
-      onPiece(chunk);
-      if (!to.write(chunk)) body.pause();
-    };
-    const onDrain = (): void => void body.resume();
-    body.on("data", onData).once("end", onEnd).on("error", reject).once("close", broken);
-    to.on("drain", onDrain).once("close", broken).on("error", reject);
+    to.once("close", pour(body.on("data", onPiece), to));
+    body.once("end", onEnd).on("error", reject).once("close", broken).resume();
+    to.once("close", broken).on("error", reject);
   });
 }

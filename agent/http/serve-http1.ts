@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Duplex } from "node:stream";
 import type { HeaderField } from "../../core/resources/app-headers.ts";
 import { gatherWrites } from "../../core/transport/gather-writes.ts";
+import { GatheredMessage } from "../../core/transport/gathered-message.ts";
 import type { ClientAnswer } from "./exchange.ts";
 import { type ConnectionLimits, type HttpHandlers, maxHead, usualLimits } from "./http-handlers.ts";
 import { clientRequest } from "./http1-request.ts";
@@ -15,6 +16,7 @@ export async function serveHttp1(socket: Duplex, handlers: HttpHandlers, limits:
   const server = createServer({
     maxHeaderSize: maxHead,
     insecureHTTPParser: false,
+    IncomingMessage: GatheredMessage,
     // Uploads and streams may take hours: the limits are those of IdleLimit.
     requestTimeout: 0,
     headersTimeout: 0,

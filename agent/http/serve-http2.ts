@@ -1,5 +1,6 @@
 import { constants, type IncomingHttpHeaders, performServerHandshake, type ServerHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
+import { gatherPieces } from "../../core/bytes/gather-pieces.ts";
 import { leaveHandshake } from "../../core/node-internals/leave-handshake.ts";
 import type { HeaderField } from "../../core/resources/app-headers.ts";
 import type { ClientAnswer, ClientRequest } from "./exchange.ts";
@@ -30,7 +31,7 @@ export async function serveHttp2(socket: TLSSocket, handlers: HttpHandlers, limi
   });
   http2.on("error", () => socket.destroy());
   http2.on("stream", (stream, headers) => {
-    stream.on("error", () => {});
+    gatherPieces(stream).on("error", () => {});
     stream.once("close", limit.begin());
     void handlers.exchange(clientRequest(stream, headers), answerTo(stream));
   });

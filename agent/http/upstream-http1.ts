@@ -1,9 +1,11 @@
 import { Agent, type IncomingMessage, request, type ClientRequest as SentRequest } from "node:http";
 import type { Duplex } from "node:stream";
+import { gatherPieces } from "../../core/bytes/gather-pieces.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { HeaderField } from "../../core/resources/app-headers.ts";
 import { ignoreError } from "../../core/transport/dial/attempt.ts";
 import { keepAliveIn } from "../../core/transport/keep-alive.ts";
+import { pour } from "../../core/transport/pour.ts";
 import { fieldOf, fieldPairs, type UpstreamAnswer, type UpstreamRequest } from "./exchange.ts";
 import { limitInterim } from "./interim.ts";
 import { passedTrailers } from "./passed-fields.ts";
@@ -180,7 +182,8 @@ function sendBody(sent: SentRequest, { body, trailers, headers, onData }: Upstre
   const isChunked = fieldOf(headers, "content-length") === undefined;
   // A client that waits for a word of the server sends nothing before.
   sent.write("", "latin1");
-  body.on("data", onData).pipe(sent, { end: false });
+  const stopPouring = pour(body.on("data", onData), sent);
+  body.resume();
   body.once("end", () => {
     const last = isChunked ? passedTrailers(trailers()) : [];
     if (last.length > 0) sent.addTrailers(last.map(([name, value]) => [name, value] as [string, string]));
@@ -188,7 +191,7 @@ function sendBody(sent: SentRequest, { body, trailers, headers, onData }: Upstre
   });
   sent.once("close", () => {
     // A server may answer without having read it all.
-    body.unpipe(sent);
+    stopPouring();
     body.resume();
   });
 }
@@ -200,7 +203,7 @@ function answerOf(response: IncomingMessage, method: string): UpstreamAnswer {
     status,
     message,
     headers: fieldPairs(rawHeaders),
-    body: response,
+    body: gatherPieces(response),
     hasBody: !isBodiless,
     trailers: () => fieldPairs(response.rawTrailers),
     isBroken: () => !response.complete,

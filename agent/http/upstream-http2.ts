@@ -1,6 +1,8 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
+import { gatherPieces } from "../../core/bytes/gather-pieces.ts";
 import type { HeaderField } from "../../core/resources/app-headers.ts";
 import { ignoreError } from "../../core/transport/dial/attempt.ts";
+import { pour } from "../../core/transport/pour.ts";
 import { watchHttp2, watchStream } from "../../core/transport/watch-http2.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "./exchange.ts";
 import { limitInterim } from "./interim.ts";
@@ -62,7 +64,7 @@ export async function sendHttp2(session: ClientHttp2Session, asked: UpstreamRequ
   const head = { ...fieldsObject(headers), ":method": method, ":path": target, ":scheme": scheme, ":authority": host };
   if (session.closed || session.destroyed) throw new UnreadRequest("the server takes no more requests on this connection");
   const stream = session.request(head, { endStream: body === undefined, waitForTrailers: body !== undefined });
-  watchStream(stream);
+  watchStream(gatherPieces(stream));
   // Node ends what it resets: a request whose client has left must not look complete.
   let isCancelled = false;
   const cancel = (): void => {
@@ -88,9 +90,12 @@ export async function sendHttp2(session: ClientHttp2Session, asked: UpstreamRequ
     stream.once("wantTrailers", () => {
       if (!isCancelled && body.readableEnded) stream.sendTrailers(fieldsObject(passedTrailers(trailers())));
     });
-    body.on("data", onData).pipe(stream);
+    const stopPouring = pour(body.on("data", onData), stream);
+    const onEnd = (): void => void stream.end();
+    if (body.readableEnded) onEnd();
+    else body.once("end", onEnd).resume();
     stream.once("close", () => {
-      body.unpipe(stream);
+      stopPouring();
       body.resume();
     });
   }

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Duplex } from "node:stream";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { GatheredMessage } from "../../../core/transport/gathered-message.ts";
 import { limitStuck } from "../../../core/transport/limit-stuck.ts";
 import type { KeptConnections } from "../kept-connections.ts";
 import { watchPresence } from "../routing/client-presence.ts";
@@ -41,7 +42,8 @@ const keepAliveMs = 75_000;
  */
 export function createBrowserFront(services: BrowserFrontServices): ServeBrowser {
   const arrivals = new WeakMap<Duplex, Arrived>();
-  const server = createServer({ maxHeaderSize: maxHeaders, requestTimeout: 0, headersTimeout: headersMs, keepAliveTimeout: keepAliveMs });
+  const times = { requestTimeout: 0, headersTimeout: headersMs, keepAliveTimeout: keepAliveMs };
+  const server = createServer({ maxHeaderSize: maxHeaders, ...times, IncomingMessage: GatheredMessage });
   // Node checks header times only in a server that listens; this one gets its connections from a listener.
   server.emit("listening");
   services.kept.addServer(server);

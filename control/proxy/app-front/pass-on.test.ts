@@ -1,7 +1,10 @@
 import { once } from "node:events";
-import { createServer, request } from "node:http";
+import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, createServer as createTcpServer } from "node:net";
-import { expect, test } from "vitest";
+import { text } from "node:stream/consumers";
+import { setImmediate } from "node:timers/promises";
+import { expect, test, vi } from "vitest";
+import { GatheredMessage } from "../../../core/transport/gathered-message.ts";
 import { connectionAgent } from "./agent-requests.ts";
 import { answerHeaders, hasBody, passOn, requestHeaders } from "./pass-on.ts";
 
@@ -75,4 +78,62 @@ test.for([
     front.close();
     agent.close();
   }
+});
+
+const tiny = "1\r\nx\r\n".repeat(20_000);
+
+test("an answer in chunks of one byte to a client that takes nothing waits, all but a thousand pieces of it, and arrives", async () => {
+  const agent = createTcpServer((socket) => {
+    socket.on("error", () => {}).once("data", () => socket.end(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n${tiny}0\r\n\r\n`));
+  });
+  await once(agent.listen(0, "127.0.0.1"), "listening");
+  const { port } = agent.address() as AddressInfo;
+  const over = connectionAgent({ maxConnections: 1, maxIdle: 1, idleMs: 1000, connect: async () => connect(port, "127.0.0.1") });
+  const begun = Promise.withResolvers<ServerResponse>();
+  const front = createServer((asked, response) => {
+    // As if the kernel had no room.
+    response.socket?.cork();
+    begun.resolve(response);
+    passOn(asked, response, { agent: over, failed: begun.reject });
+  });
+  await once(front.listen(0, "127.0.0.1"), "listening");
+  const sent = request({ host: "127.0.0.1", port: (front.address() as AddressInfo).port }).end();
+  const response = await begun.promise;
+  const write = vi.spyOn(response, "write");
+  await vi.waitUntil(() => write.mock.calls.length >= 1_000, { timeout: 20_000 });
+  for (let turns = 0; turns < 50; turns += 1) await setImmediate();
+  // The first one sends the headers.
+  expect(write.mock.calls.length).toBe(1_025);
+  write.mockRestore();
+  response.socket?.uncork();
+  const [answer] = (await once(sent, "response")) as [IncomingMessage];
+  expect((await text(answer)).length).toBe(20_000);
+  front.closeAllConnections();
+  front.close();
+  agent.close();
+});
+
+test("an upload in chunks of one byte to an application that takes nothing waits, all but a thousand pieces of it, and arrives", async () => {
+  const agent = createServer((asked, response) => void text(asked).then((body) => response.end(String(body.length))));
+  await once(agent.listen(0, "127.0.0.1"), "listening");
+  const { port } = agent.address() as AddressInfo;
+  const below = connect(port, "127.0.0.1");
+  below.cork();
+  const over = connectionAgent({ maxConnections: 1, maxIdle: 1, idleMs: 1000, connect: async () => below });
+  const begun = Promise.withResolvers<IncomingMessage>();
+  const front = createServer({ IncomingMessage: GatheredMessage }, (asked, response) => {
+    begun.resolve(asked);
+    passOn(asked, response, { agent: over, failed: begun.reject });
+  });
+  await once(front.listen(0, "127.0.0.1"), "listening");
+  const client = connect((front.address() as AddressInfo).port, "127.0.0.1");
+  client.write(`POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n${tiny}0\r\n\r\n`);
+  const asked = await begun.promise;
+  await vi.waitUntil(() => asked.isPaused(), { timeout: 20_000 });
+  expect([below.writableLength < 7_000, asked.readableLength < 4_096]).toEqual([true, true]);
+  below.uncork();
+  expect(await text(client)).toMatch(/20000/);
+  front.close();
+  agent.closeAllConnections();
+  agent.close();
 });

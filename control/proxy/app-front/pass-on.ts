@@ -1,5 +1,8 @@
-import type { Agent, IncomingMessage, ServerResponse } from "node:http";
+import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from "node:http";
+import { gatherPieces } from "../../../core/bytes/gather-pieces.ts";
+import { ignoreError } from "../../../core/transport/dial/attempt.ts";
 import { gatherWrites } from "../../../core/transport/gather-writes.ts";
+import { pour } from "../../../core/transport/pour.ts";
 import { withoutOwnCookies } from "../web-api/cookies.ts";
 import { agentRequest, changedProtocol, refuseUpgrade } from "./agent-requests.ts";
 
@@ -24,6 +27,7 @@ export function passOn(request: IncomingMessage, response: ServerResponse, passi
 function attempt(request: IncomingMessage, response: ServerResponse, { agent, failed, left }: Passing & { readonly left: number }): void {
   const { method, url: path, rawHeaders } = request;
   const upstream = agentRequest({ method, path, headers: requestHeaders(rawHeaders), over: agent });
+  const stopBody = hasBody(request) ? sendBody(request, upstream) : undefined;
   let answered = false;
   upstream.once("response", (answer) => {
     answered = true;
@@ -37,7 +41,7 @@ function attempt(request: IncomingMessage, response: ServerResponse, { agent, fa
     }
   });
   upstream.once("error", (thrown) => {
-    request.unpipe(upstream);
+    stopBody?.();
     if (answered || response.destroyed) return void response.destroy();
     if (upstream.reusedSocket && left > 1 && !hasBody(request)) return attempt(request, response, { agent, failed, left: left - 1 });
     failed(thrown);
@@ -46,8 +50,20 @@ function attempt(request: IncomingMessage, response: ServerResponse, { agent, fa
   response.once("close", () => {
     if (!response.writableFinished) upstream.destroy();
   });
-  if (hasBody(request)) request.pipe(upstream);
-  else upstream.end();
+  if (stopBody === undefined) upstream.end();
+}
+
+/** Returns the function that stops it. The request is put together while it waits (GatheredMessage). */
+function sendBody(request: IncomingMessage, upstream: ClientRequest): () => void {
+  const stopPouring = pour(request, upstream);
+  const onEnd = (): void => void upstream.end();
+  const stop = (): void => {
+    stopPouring();
+    request.off("end", onEnd).pause();
+  };
+  request.once("end", onEnd).resume();
+  upstream.once("close", stop);
+  return stop;
 }
 
 /** Whether a request has a body, which may have been read already. Pure. */
@@ -69,7 +85,8 @@ function passBack(answer: IncomingMessage, response: ServerResponse): void {
   });
   answer.once("aborted", () => response.destroy());
   answer.once("error", () => response.destroy());
-  answer.pipe(response);
+  response.on("error", ignoreError).once("close", pour(gatherPieces(answer), response));
+  answer.once("end", () => response.end());
 }
 
 /** Headers of a request without our own cookies, as a flat list. `Expect` was answered here. The agent judges all others. Pure. */
