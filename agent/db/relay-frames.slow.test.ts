@@ -23,13 +23,14 @@ describe("a relay of frames", () => {
   const stop = { now: new AbortController() };
   const options: { onClient?: RelayedFrames["onClient"] } = {};
   let server: Socket;
+  let client: Socket;
 
   beforeEach(async () => {
     stop.now = new AbortController();
     delete options.onClient;
-    const [near, client] = await socketPair();
+    const [near, downstream] = await socketPair();
     const [far, upstream] = await socketPair();
-    [user, base, server] = [near, far, upstream];
+    [user, client, base, server] = [near, downstream, far, upstream];
     ended = relayFrames({
       client,
       server: upstream,
@@ -64,6 +65,18 @@ describe("a relay of frames", () => {
     base.end(frame("row") + frame("row"));
     expect(await all(user)).toBe(frame("row") + frame("row"));
     expect(await ended).toEqual({ reason: undefined, malformed: undefined });
+  });
+
+  test("tiny frames do not wait by the thousand for an end that takes nothing, and arrive", async () => {
+    server.cork();
+    for (let sent = 0; sent < 3_000; sent += 1) {
+      client.push(Buffer.from(frame("")));
+      if (sent % 100 === 0) await new Promise(setImmediate);
+    }
+    expect([server.writableLength, client.readableLength]).toEqual([2_048, 3_952]);
+    server.uncork();
+    user.end();
+    expect(await all(base)).toBe(frame("").repeat(3_000));
   });
 
   test("the reason of a cut arrives between two messages of the server", async () => {

@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import { limitPieces } from "../../core/bytes/limit-pieces.ts";
 import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Filter } from "./frame-filter.ts";
 
@@ -41,6 +42,8 @@ export async function relayFrames(relayed: RelayedFrames): Promise<RelayEnd> {
 
 class FrameRelay {
   readonly #relayed: RelayedFrames;
+  readonly #toServer: WritePiece;
+  readonly #toClient: WritePiece;
   readonly #over = Promise.withResolvers<RelayEnd>();
   #isOver = false;
   /** The session is over, but the server's message that the client has in part is not. */
@@ -52,6 +55,9 @@ class FrameRelay {
 
   constructor(relayed: RelayedFrames) {
     this.#relayed = relayed;
+    const { client, server } = relayed;
+    this.#toServer = limitPieces(server, () => this.#resumeClient());
+    this.#toClient = limitPieces(client, () => void server.resume());
   }
 
   async run(): Promise<RelayEnd> {
@@ -90,7 +96,7 @@ class FrameRelay {
     const { client, server, fromClient, onClient } = this.#relayed;
     let room = true;
     try {
-      room = writePieces(server, fromClient.push(chunk));
+      room = writePieces(server, this.#toServer, fromClient.push(chunk));
       if (fromClient.failure !== undefined) throw fromClient.failure;
     } catch (thrown) {
       return void this.#end({ reason: toPlatformError(thrown), malformed: "client" });
@@ -119,7 +125,7 @@ class FrameRelay {
     this.#halfOpen?.refresh();
     let room = true;
     try {
-      room = writePieces(client, fromServer.push(chunk));
+      room = writePieces(client, this.#toClient, fromServer.push(chunk));
       if (fromServer.failure !== undefined) throw fromServer.failure;
     } catch (thrown) {
       return void this.#end({ reason: toPlatformError(thrown), malformed: "server" });
@@ -165,12 +171,15 @@ class FrameRelay {
   }
 }
 
+/** Returns whether there is room for more. */
+type WritePiece = (piece: Buffer) => boolean;
+
 /** In one write: a second one would wait until Node reports the first. */
-function writePieces(to: Duplex, pieces: readonly Buffer[]): boolean {
+function writePieces(to: Duplex, write: WritePiece, pieces: readonly Buffer[]): boolean {
   const isOne = pieces.length === 1;
   if (!isOne) to.cork();
   let room = true;
-  for (const piece of pieces) room = to.write(piece);
+  for (const piece of pieces) room = write(piece);
   if (!isOne) to.uncork();
   return room;
 }

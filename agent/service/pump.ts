@@ -1,4 +1,5 @@
 import type { Readable, Writable } from "node:stream";
+import { limitPieces } from "../../core/bytes/limit-pieces.ts";
 
 /**
  * Copies until the source ends, breaks or closes, at the pace of the destination; then resolves. Neither side is ended.
@@ -6,12 +7,13 @@ import type { Readable, Writable } from "node:stream";
  */
 export function pump(source: Readable, destination: Writable, gone: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const onData = (chunk: Buffer): void => {
-      if (gone.aborted || destination.destroyed || destination.writableEnded) return;
-      if (!destination.write(chunk)) source.pause();
-    };
     const onDrain = (): void => {
       source.resume();
+    };
+    const write = limitPieces(destination, onDrain);
+    const onData = (chunk: Buffer): void => {
+      if (gone.aborted || destination.destroyed || destination.writableEnded) return;
+      if (!write(chunk)) source.pause();
     };
     const finish = (): void => {
       source.off("data", onData).off("end", finish).off("close", finish).off("error", finish);

@@ -1,6 +1,7 @@
 import { once } from "node:events";
-import { duplexPair } from "node:stream";
+import { Duplex, duplexPair } from "node:stream";
 import { expect, test } from "vitest";
+import { gatherPieces, unreadBytes } from "../../../core/bytes/gather-pieces.ts";
 import { relayTapped } from "./relay-tapped.ts";
 import type { StreamTap } from "./stream-tap.ts";
 
@@ -26,4 +27,17 @@ test("the end of a stream that came before the relay is passed on", async () => 
   await once(user.resume(), "end");
   user.end();
   expect(await over).toBeUndefined();
+});
+
+test("single bytes do not wait by the thousand for an end that takes nothing", async () => {
+  const stuck = new Duplex({ read: () => {}, write: () => {} });
+  const client = gatherPieces(new Duplex({ read: () => {}, write: (_piece, _encoding, done) => done() }));
+  const over = relayTapped({ client, upstream: stuck, ...life });
+  for (let sent = 0; sent < 10_000; sent += 1) {
+    client.push(Buffer.of(1));
+    if (sent % 100 === 0) await new Promise(setImmediate);
+  }
+  expect([stuck.writableLength, unreadBytes(client)]).toEqual([1_024, 10_000 - 1_024]);
+  stuck.destroy();
+  await over;
 });

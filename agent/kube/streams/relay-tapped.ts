@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import { limitPieces } from "../../../core/bytes/limit-pieces.ts";
 import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Insertion } from "./insertion.ts";
 import type { StreamTap } from "./stream-tap.ts";
@@ -85,10 +86,14 @@ function copy({ from, to, read, onBytes, insertion }: Direction, { ended, closed
   let isStopped = false;
   let isReading = false;
   let hasEnded = false;
+  const onDrain = (): void => {
+    if (!isReading && !isStopped) from.resume();
+  };
+  const write = limitPieces(to, onDrain);
   const pass = (chunk: Buffer): void => {
     if (isStopped) return;
     onBytes(chunk.length);
-    if (to.write(chunk)) from.resume();
+    if (write(chunk)) from.resume();
     else from.pause();
     insertion?.flush();
   };
@@ -114,9 +119,6 @@ function copy({ from, to, read, onBytes, insertion }: Direction, { ended, closed
       pass(chunk);
       finishEnd();
     }, cut);
-  };
-  const onDrain = (): void => {
-    if (!isReading) from.resume();
   };
   const onEnd = (): void => {
     hasEnded = true;
