@@ -1,11 +1,11 @@
 import { once } from "node:events";
-import { createServer as createHttp2Server, connect as connectHttp2 } from "node:http2";
+import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { Duplex, duplexPair, Readable } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
-import { tlsPair } from "../../test/inside/tls-pair.ts";
 import { gatherPieces, unreadBytes } from "../../core/bytes/gather-pieces.ts";
+import { tlsPair } from "../../test/inside/tls-pair.ts";
 import { copyBody } from "./copy-body.ts";
 import type { UpstreamRequest } from "./exchange.ts";
 import type { HttpHandlers } from "./http-handlers.ts";

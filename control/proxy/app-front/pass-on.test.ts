@@ -84,7 +84,9 @@ const tiny = "1\r\nx\r\n".repeat(20_000);
 
 test("an answer in chunks of one byte to a client that takes nothing waits, all but a thousand pieces of it, and arrives", async () => {
   const agent = createTcpServer((socket) => {
-    socket.on("error", () => {}).once("data", () => socket.end(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n${tiny}0\r\n\r\n`));
+    socket
+      .on("error", () => {})
+      .once("data", () => socket.end(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n${tiny}0\r\n\r\n`));
   });
   await once(agent.listen(0, "127.0.0.1"), "listening");
   const { port } = agent.address() as AddressInfo;
