@@ -229,9 +229,27 @@ describe("with a session", () => {
   });
 
   describe("a browser that reads nothing", () => {
-    beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] }));
-    afterEach(() => void vi.useRealTimers());
-    const minutes = (count: number): void => void vi.advanceTimersByTime(count * 60_000);
+    /** What is done each minute: not all timers are faked, since the agent would be lost. */
+    const looks = new Map<NodeJS.Timeout, () => void>();
+    beforeEach(() => {
+      const [begin, end] = [setInterval, clearInterval];
+      vi.stubGlobal("setInterval", (look: () => void, ms: number, ...more: unknown[]) => {
+        const timer = begin(look, ms, ...more);
+        if (ms === 60_000) looks.set(timer, look);
+        return timer;
+      });
+      vi.stubGlobal("clearInterval", (timer: NodeJS.Timeout) => {
+        looks.delete(timer);
+        end(timer);
+      });
+    });
+    afterEach(() => {
+      vi.unstubAllGlobals();
+      looks.clear();
+    });
+    const minutes = (count: number): void => {
+      for (let times = 0; times < count; times += 1) for (const look of [...looks.values()]) look();
+    };
 
     /** Resolves when all buffers on the way are full. */
     const fill = async (stream: Duplex | ServerResponse): Promise<void> => {
