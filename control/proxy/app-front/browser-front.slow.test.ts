@@ -233,8 +233,8 @@ describe("with a session", () => {
     const looks = new Map<NodeJS.Timeout, () => void>();
     beforeEach(() => {
       const [begin, end] = [setInterval, clearInterval];
-      vi.stubGlobal("setInterval", (look: () => void, ms: number, ...more: unknown[]) => {
-        const timer = begin(look, ms, ...more);
+      vi.stubGlobal("setInterval", (look: () => void, ms: number) => {
+        const timer = begin(look, ms);
         if (ms === 60_000) looks.set(timer, look);
         return timer;
       });
