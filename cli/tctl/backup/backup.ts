@@ -1,16 +1,19 @@
 import { createReadStream } from "node:fs";
-import { type FileHandle, link, lstat, mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { type FileHandle, lstat, open, readFile, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { setImmediate as immediate } from "node:timers/promises";
+import { isMainThread } from "node:worker_threads";
 import { createGzip } from "node:zlib";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
-import { isAlive } from "../../../core/processes/is-alive.ts";
 import type { Call } from "../../command.ts";
 import type { Result } from "../../output.ts";
 import { hostConfig } from "../host-config.ts";
 import { configFiles, dataFiles, readIfThere } from "./backup-files.ts";
+import { openPartFolder, type PartFolder } from "./part-folder.ts";
+import { placeFile } from "./place-file.ts";
 import { type TarEntry, tarEnd, tarHeader, tarPadding } from "./tar-header.ts";
 
 const defaultFile = "/etc/platform.yaml";
@@ -26,15 +29,31 @@ export async function backup(call: Call): Promise<Result> {
   const { dataDir } = await hostConfig(call);
   await requireAuthHost(dataDir);
   await requireNothing(file);
-  const work = await workFolder(file);
+  using caught = catchEndings();
   try {
-    const sources = await collect(call, resolve(dataDir), work);
-    const made = join(work, "archive");
-    const size = await writeArchive(made, sources);
-    await link(made, file);
-    await syncFolder(dirname(file));
-    const files = sources.filter(({ from }) => from !== undefined).map(({ path }) => path);
+    const { size, files } = await make(call, { file, dataDir: resolve(dataDir) }, caught.signal);
     return { data: { file, size, files }, text: describe(file, size, files), notes: [secretNote] };
+  } catch (thrown) {
+    caught.end();
+    throw thrown;
+  }
+}
+
+/** The archive, from the first copy until it has its name. Nothing stays beside it, however this ends. */
+async function make(
+  call: Call,
+  { file, dataDir }: { readonly file: string; readonly dataDir: string },
+  signal: AbortSignal,
+): Promise<{ readonly size: number; readonly files: readonly string[] }> {
+  await using part = await openPartFolder(dirname(file));
+  try {
+    const sources = await collect(call, dataDir, { part, signal });
+    const made = part.inside("archive");
+    const size = await writeArchive(made, sources, signal);
+    signal.throwIfAborted();
+    await placeFile(made, file);
+    await syncFolder(file);
+    return { size, files: sources.filter(({ from }) => from !== undefined).map(({ path }) => path) };
   } catch (cause) {
     if (cause instanceof PlatformError) throw cause;
     if ((cause as NodeJS.ErrnoException).code === "EEXIST") throw existsError(file);
@@ -42,9 +61,25 @@ export async function backup(call: Call): Promise<Result> {
       cause,
       hint: "nothing was left behind; check the folder, its owner and free space (twice the size of the databases)",
     });
-  } finally {
-    await rm(work, { recursive: true, force: true });
   }
+}
+
+const endings = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** Aborts at the first signal to end; the second one ends the process at once. `end`: ends it as the first one would have, once the unfinished files are gone. */
+function catchEndings(): Disposable & { readonly signal: AbortSignal; end(): void } {
+  const stop = new AbortController();
+  let caught: NodeJS.Signals | undefined;
+  const release = (): void => {
+    for (const name of endings) process.off(name, onEnding);
+  };
+  const onEnding = (name: NodeJS.Signals): void => {
+    release();
+    caught = name;
+    stop.abort(new PlatformError("unavailable", `the backup was stopped by ${name}`));
+  };
+  for (const name of endings) process.on(name, onEnding);
+  return { signal: stop.signal, end: () => caught !== undefined && process.kill(process.pid, caught), [Symbol.dispose]: release };
 }
 
 const secretNote = "It holds the cluster's private keys: anyone who has it can make certificates for any user. Protect it like root's password.";
@@ -54,12 +89,22 @@ function describe(file: string, size: number, files: readonly string[]): string 
   return `${file}: ${(size / 1e6).toFixed(1)} MB\n${lines}\nRecordings of sessions are not in it. How to restore it: docs/operations.md`;
 }
 
-async function collect(call: Call, dataDir: string, work: string): Promise<readonly ArchiveSource[]> {
+async function collect(
+  call: Call,
+  dataDir: string,
+  { part, signal }: { readonly part: PartFolder; readonly signal: AbortSignal },
+): Promise<readonly ArchiveSource[]> {
   const config = resolve(call.options.text("config") ?? defaultFile);
   const { databases, files, folders } = await dataFiles(dataDir);
   const own = await configFiles(config, await readIfThere(config));
   const environment = config === defaultFile && (await readIfThere(environmentFile)) !== undefined ? [environmentFile] : [];
-  const copies = databases.map((path, index) => ({ path, from: copyDatabase(path, join(work, String(index))) }));
+  const copies: ArchiveSource[] = [];
+  for (const [index, path] of databases.entries()) {
+    copies.push({ path, from: copyDatabase(path, part.inside(String(index))) });
+    // A copy holds everything up: signals come in between.
+    await immediate();
+    signal.throwIfAborted();
+  }
   const plain = [...files, ...own, ...environment].map((path) => ({ path, from: path }));
   return [...folders.map((path) => ({ path })), ...copies, ...plain];
 }
@@ -67,10 +112,13 @@ async function collect(call: Call, dataDir: string, work: string): Promise<reado
 /** Copies the database at this moment into its own file. Writers continue. */
 function copyDatabase(path: string, copy: string): string {
   const database = new DatabaseSync(path, { readOnly: true, timeout: 30_000 });
+  // SQLite goes by the path: where somebody swaps the folder at that moment, nobody else can read the file. Threads of tests cannot set it.
+  const before = isMainThread ? process.umask(0o077) : undefined;
   try {
     database.prepare("VACUUM INTO ?").run(copy);
     return copy;
   } finally {
+    if (before !== undefined) process.umask(before);
     database.close();
   }
 }
@@ -105,25 +153,17 @@ function existsError(file: string): PlatformError {
   return new PlatformError("already_exists", `${file} already exists`, { hint: "choose another name: a backup never replaces one" });
 }
 
-/** A folder beside the file, with this process's number. Folders of killed runs are removed. */
-async function workFolder(file: string): Promise<string> {
-  const [folder, prefix] = [dirname(file), `.${basename(file)}.`];
+/** So that the name survives a power failure too. */
+async function syncFolder(file: string): Promise<void> {
   try {
-    for (const name of await readdir(folder)) {
-      const pid = name.startsWith(prefix) ? /^(\d+)\.part$/.exec(name.slice(prefix.length))?.[1] : undefined;
-      if (pid !== undefined && !isAlive(Number(pid))) await rm(join(folder, name), { recursive: true, force: true });
-    }
-    const work = join(folder, `${prefix}${process.pid}.part`);
-    await mkdir(work, { mode: 0o700 });
-    return work;
+    await using handle = await open(dirname(file), "r");
+    await handle.sync();
   } catch (cause) {
-    throw new PlatformError("invalid", `could not write into ${folder}: ${errorText(cause)}`, { cause, hint: "choose an existing folder" });
+    throw new PlatformError("unavailable", `${file} is complete, but its folder could not be written to the disk: ${errorText(cause)}`, {
+      cause,
+      hint: "run sync, and check that the file is there",
+    });
   }
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  await using handle = await open(folder, "r");
-  await handle.sync();
 }
 
 /** One entry of the archive: at `path` from the root of the file system, with the content of `from` and the owner and mode of `path`. */
@@ -137,12 +177,16 @@ interface ArchiveSource {
 const atOnce = 1024 * 1024;
 
 /** Writes a compressed tar archive with paths relative to `/`, 0600, and syncs it to the disk. Links are followed. Returns its size. */
-async function writeArchive(file: string, sources: readonly ArchiveSource[]): Promise<number> {
+async function writeArchive(file: string, sources: readonly ArchiveSource[], signal: AbortSignal): Promise<number> {
   await using handle: FileHandle = await open(file, "wx", 0o600);
-  await pipeline(Readable.from(blocks(sources)), createGzip({ level: 1 }), async (compressed: AsyncIterable<Buffer>) => {
+  const written = pipeline(Readable.from(blocks(sources)), createGzip({ level: 1 }), async (compressed: AsyncIterable<Buffer>) => {
     // At the handle's position: one after the other.
     for await (const chunk of compressed) await handle.writeFile(chunk);
   });
+  const stopped = Promise.withResolvers<never>();
+  signal.addEventListener("abort", () => stopped.reject(signal.reason), { once: true });
+  // A file that cannot be read would hold up the end as well.
+  await Promise.race([written, stopped.promise]);
   await handle.sync();
   return (await handle.stat()).size;
 }
