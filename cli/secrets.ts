@@ -1,7 +1,9 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
-import { lstat, open, rename, rm } from "node:fs/promises";
+import { renameSync } from "node:fs";
+import { lstat, open, rm } from "node:fs/promises";
 import { errorText, PlatformError } from "../core/errors/platform-error.ts";
 import { generateSshKey, toOpensshPrivate } from "../core/ssh/keys.ts";
+import { catchEndings } from "./catch-endings.ts";
 
 export interface NewKeys {
   readonly sshPublic: string;
@@ -40,25 +42,61 @@ export async function requireFree(paths: readonly string[]): Promise<void> {
   }
 }
 
-/** Writes files that only their owner may read, each atomically; a link at the path is replaced, not followed. */
+/**
+ * Writes files that only their owner may read, all or none of them; a link at a path is replaced, not followed. Throws `invalid`, which names what was replaced
+ * where one of the names could not be taken.
+ */
 export async function writeSecrets(files: readonly SecretFile[]): Promise<void> {
-  for (const { path, text } of files) {
-    const fresh = `${path}.${randomBytes(6).toString("hex")}.new`;
+  const fresh = files.map((file) => ({ file, made: `${file.path}.${randomBytes(6).toString("hex")}.new` }));
+  using caught = catchEndings();
+  try {
+    for (const one of fresh) {
+      await writeFresh(one);
+      caught.signal.throwIfAborted();
+    }
+    renameAll(fresh);
+  } catch (thrown) {
+    for (const { made } of fresh) await rm(made, { force: true }).catch(() => {});
+    caught.end();
+    throw thrown;
+  }
+}
+
+interface FreshFile {
+  readonly file: SecretFile;
+  /** Where it is written, beside its path. */
+  readonly made: string;
+}
+
+async function writeFresh({ file: { path, text }, made }: FreshFile): Promise<void> {
+  try {
+    await using handle = await open(made, "wx", 0o600);
+    await handle.chmod(0o600);
+    await handle.writeFile(text);
+    await handle.sync();
+  } catch (cause) {
+    throw new PlatformError("invalid", `could not write ${path}: ${errorText(cause)}`, {
+      cause,
+      hint: "nothing was replaced; check the folder, its owner and free space",
+    });
+  }
+}
+
+/** In one piece, without a pause in which a signal would come through. */
+function renameAll(files: readonly FreshFile[]): void {
+  for (const [index, { file, made }] of files.entries()) {
+    const { path } = file;
     try {
-      const handle = await open(fresh, "wx", 0o600);
-      try {
-        await handle.chmod(0o600);
-        await handle.writeFile(text);
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
-      await rename(fresh, path);
+      renameSync(made, path);
     } catch (cause) {
-      await rm(fresh, { force: true }).catch(() => {});
+      const names = (some: readonly FreshFile[]): string => some.map((one) => one.file.path).join(", ");
+      const [done, left] = [names(files.slice(0, index)), names(files.slice(index))];
       throw new PlatformError("invalid", `could not write ${path}: ${errorText(cause)}`, {
         cause,
-        hint: "check the folder, its owner and free space",
+        hint:
+          done === ""
+            ? "nothing was replaced; check what is at that path"
+            : `${done}: replaced; ${left}: not replaced. They do not belong together: make all again`,
       });
     }
   }

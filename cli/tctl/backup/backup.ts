@@ -8,6 +8,7 @@ import { setImmediate as immediate } from "node:timers/promises";
 import { isMainThread } from "node:worker_threads";
 import { createGzip } from "node:zlib";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import { catchEndings } from "../../catch-endings.ts";
 import type { Call } from "../../command.ts";
 import type { Result } from "../../output.ts";
 import { hostConfig } from "../host-config.ts";
@@ -62,24 +63,6 @@ async function make(
       hint: "nothing was left behind; check the folder, its owner and free space (twice the size of the databases)",
     });
   }
-}
-
-const endings = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-
-/** Aborts at the first signal to end; the second one ends the process at once. `end`: ends it as the first one would have, once the unfinished files are gone. */
-function catchEndings(): Disposable & { readonly signal: AbortSignal; end(): void } {
-  const stop = new AbortController();
-  let caught: NodeJS.Signals | undefined;
-  const release = (): void => {
-    for (const name of endings) process.off(name, onEnding);
-  };
-  const onEnding = (name: NodeJS.Signals): void => {
-    release();
-    caught = name;
-    stop.abort(new PlatformError("unavailable", `the backup was stopped by ${name}`));
-  };
-  for (const name of endings) process.on(name, onEnding);
-  return { signal: stop.signal, end: () => caught !== undefined && process.kill(process.pid, caught), [Symbol.dispose]: release };
 }
 
 const secretNote = "It holds the cluster's private keys: anyone who has it can make certificates for any user. Protect it like root's password.";
