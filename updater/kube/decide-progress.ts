@@ -1,13 +1,15 @@
 import { compareVersions } from "../../core/versions/compare-versions.ts";
 import { type RefusedConfiguration, untilChanged } from "../parse-state.ts";
-import { versionOfImage } from "./image-reference.ts";
+import { parseImage, tagOfVersion, versionOfImage } from "./image-reference.ts";
 import { type KubePod, podFault } from "./kube-pod.ts";
 import { stay, type UpdateDecision, type UpdateFacts } from "./update-decision.ts";
 import type { UpdateInProgress } from "./update-memory.ts";
 import { isRollingOut, isSettled, type Workload, wantedPods } from "./workload.ts";
 
-/** Time that a pull may fail before the image counts as bad, seconds: the registry had it a moment ago. */
+/** Time that a pull may fail before the registry is asked again, seconds: it had the image a moment ago. */
 const pullLimit = 120;
+/** Time that pulls may fail while the registry has the image, seconds: the kubelet pauses for up to 300 s between two, also once an outage has ended. */
+const pullPauses = 600;
 /** Time after which a roll-back that does not end is reported as failed, seconds. */
 const rollBackLimit = 1800;
 /** Time after which a version that does not become ready, as the one before, is kept, seconds. */
@@ -38,11 +40,23 @@ function decideRolling(update: UpdateInProgress, facts: UpdateFacts): UpdateDeci
       detail: `${workload.kind} ${workload.name} was updated from ${from.version} to ${to.version}`,
     };
   }
-  const bad = pods.find((pod) => pod.image === to.image && isBad(pod, facts));
+  const bad = worst(
+    pods.filter((pod) => pod.image === to.image && isBad(pod, facts)),
+    facts.now,
+  );
+  const fault = bad && podFault(bad, facts.now);
+  if (fault !== "pull" && update.available !== undefined) return withoutAvailable(update, "pods can pull the image again");
   if (bad === undefined) return blockingPod(facts) ?? stay("rolling_out", progress(facts));
   const why = `pod ${bad.name} of ${to.version} ${faultText(bad, facts.now)}`;
   if (before === "broken") return decideAsBefore(update, facts, why);
-  return podFault(bad, facts.now) === "unready" ? decideUnready(update, facts, why) : rollBack(update, why, refused(bad));
+  if (fault === "pull") return decidePull(update, facts, why);
+  return fault === "unready" ? decideUnready(update, facts, why) : rollBack(update, why, refused(bad));
+}
+
+/** One whose own fault speaks for itself, before those that the network may be to blame for. */
+function worst(bad: readonly KubePod[], now: number): KubePod | undefined {
+  const isSure = (pod: KubePod): boolean => podFault(pod, now) === "crash" || podFault(pod, now) === "start";
+  return bad.find(isSure) ?? bad[0];
 }
 
 /** The version before was broken as well: going back to it helps nobody. */
@@ -50,6 +64,35 @@ function decideAsBefore(update: UpdateInProgress, facts: UpdateFacts, why: strin
   const { from, to, started } = update;
   if (facts.now - started < brokenLimit) return blockingPod(facts) ?? stay("rolling_out", `${progress(facts)}; ${why}`);
   return { act: "accept", good: to, isHealthy: false, detail: `${to.version} is kept; as ${from.version} before it, it is not well: ${why}` };
+}
+
+/**
+ * A registry that is away does not make a version bad, nor does the pause of the kubelet after that. One that has lost the image, or its signature, does;
+ * so do nodes that cannot pull what it has (another platform, no credentials).
+ */
+function decidePull(update: UpdateInProgress, facts: UpdateFacts, why: string): UpdateDecision {
+  const { to, available } = update;
+  const name = `${parseImage(to.image)?.name ?? ""}:${tagOfVersion(to.version)}`;
+  if (facts.image?.name !== name) return { act: "check", name, detail: `${why}: does the registry still have ${name}?` };
+  const { verdict } = facts.image;
+  switch (verdict.kind) {
+    case "missing":
+    case "refused":
+      return rollBack(update, `${why}: ${verdict.detail}`);
+    case "unknown":
+      if (available !== undefined) return withoutAvailable(update, `the registry does not answer: ${verdict.detail}`);
+      return stay("rolling_out", `${why}; so is the registry unreachable: ${verdict.detail}`);
+    case "good":
+      if (available === undefined)
+        return { act: "watch", update: { ...update, available: Math.floor(facts.now) }, detail: `${why}; the registry has it` };
+      if (facts.now - available < pullPauses)
+        return stay("rolling_out", `${progress(facts)}; ${why}; the registry has it: another attempt will follow`);
+      return decideUnready(update, facts, why);
+  }
+}
+
+function withoutAvailable({ available: _, ...update }: UpdateInProgress, detail: string): UpdateDecision {
+  return { act: "watch", update, detail };
 }
 
 /** A pod that runs and does not become ready may be without network: then every version would be like that. */

@@ -19,7 +19,7 @@ export interface KubePod {
   readonly isTerminating: boolean;
   /** No node takes it: its image is not at fault. */
   readonly isUnschedulable: boolean;
-  /** Since when it is not ready, Unix seconds; undefined if it is ready, or unknown. */
+  /** Since when it is not ready, or its program runs if that began later (it waited for its image), Unix seconds; undefined if it is ready, or unknown. */
   readonly unreadySince: number | undefined;
   readonly fault: Exclude<PodFault, "unready"> | undefined;
   /** Its program ends by itself with an error that another configuration may mend. */
@@ -53,6 +53,9 @@ export function parsePod(value: unknown, containerName: string): KubePod | undef
   const conditions = listOf(status.conditions).map(objectOf);
   const ready = conditions.find(({ type }) => type === "Ready");
   const isReady = ready?.status === "True";
+  const container = named(status.containerStatuses, containerName) ?? {};
+  const started = secondsOf(objectOf(objectOf(container.state).running).startedAt) ?? 0;
+  const since = secondsOf(ready?.lastTransitionTime ?? status.startTime ?? metadata.creationTimestamp);
   return {
     name,
     uid: textOf(metadata.uid),
@@ -63,9 +66,9 @@ export function parsePod(value: unknown, containerName: string): KubePod | undef
     isReady,
     isTerminating: textOf(metadata.deletionTimestamp) !== "",
     isUnschedulable: conditions.some((one) => one.type === "PodScheduled" && one.status === "False"),
-    unreadySince: isReady ? undefined : secondsOf(ready?.lastTransitionTime ?? status.startTime ?? metadata.creationTimestamp),
+    unreadySince: isReady || since === undefined ? undefined : Math.max(since, started),
     configuration: configurationOf(metadata),
-    ...faultOf(named(status.containerStatuses, containerName) ?? {}, isReady),
+    ...faultOf(container, isReady),
     node: textOf(spec.nodeName),
   };
 }

@@ -65,6 +65,21 @@ test("a version that refuses the configuration is rolled back, and tried again o
   expect(parseMemory(fake.set.annotations[memoryAnnotation]).memory.skip).toEqual([]);
 });
 
+test("a registry that is away during the roll-out, for longer than pulls are tried, makes no version bad", async () => {
+  const qualities: Record<string, Quality> = { "1.1.0": "pull" };
+  const fake = new FakeCluster(qualities);
+  fake.secret = openWindow;
+  const away = { verdict: { kind: "unknown", detail: "connection refused" } } as const;
+  await settle(fake, {}, 2);
+  expect(await settle(fake, away, 60)).toMatchObject({ reason: "rolling_out", detail: expect.stringContaining("unreachable") });
+  // It answers again: the kubelet pulls after a pause.
+  expect(await settle(fake, {}, 3)).toMatchObject({ reason: "rolling_out", detail: expect.stringContaining("another attempt") });
+  qualities["1.1.0"] = "good";
+  expect(await settle(fake)).toMatchObject({ reason: "up_to_date" });
+  expect(parseMemory(fake.set.annotations[memoryAnnotation]).memory.skip).toEqual([]);
+  expect(fake.set.images).toEqual([next, next, next]);
+});
+
 test("a version that is broken from the start is healed by a newer one, outside of the window", async () => {
   const fake = new FakeCluster({ "1.0.0": "crash" });
   fake.set.step();

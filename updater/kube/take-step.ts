@@ -18,6 +18,9 @@ export async function takeStep(run: UpdateRun, decision: UpdateDecision): Promis
       return undefined;
     case "update":
       return await rollStep(run, { image: decision.update.to.image, memory: updating(memory, decision.update) }, decision.detail);
+    case "watch":
+      await run.change({ memory: { ...memory, update: decision.update } });
+      return undefined;
     case "accept":
       return await acceptStep(run, decision);
     case "roll_back": {

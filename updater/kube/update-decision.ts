@@ -43,6 +43,7 @@ export interface UpdateFacts {
 /**
  * What to do next. `stay` ends the run; after any other act the facts are gathered and decided on again. `ask`: the wanted version is needed;
  * `check`: the verdict on an image; `update`, `accept` (stop watching), `roll_back`; `forget`: an update in progress has ended in another way;
+ * `watch`: remember more about an update in progress;
  * `undone`: another program has set an earlier image; `delete_pod`: it blocks the roll-out of its own correction; `suggest`: name the image to another tool.
  */
 export type UpdateDecision =
@@ -50,6 +51,7 @@ export type UpdateDecision =
   | { readonly act: "ask"; readonly detail: string }
   | { readonly act: "check"; readonly name: string; readonly detail: string }
   | { readonly act: "update"; readonly update: UpdateInProgress; readonly detail: string }
+  | { readonly act: "watch"; readonly update: UpdateInProgress; readonly detail: string }
   | { readonly act: "accept"; readonly good: VersionedImage; readonly isHealthy: boolean; readonly detail: string }
   | {
       readonly act: "roll_back";

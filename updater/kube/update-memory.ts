@@ -26,6 +26,8 @@ export interface UpdateInProgress {
   readonly before: "ready" | "broken";
   /** Why it is rolled back. */
   readonly why?: string;
+  /** Since when the registry has been seen with the image while a pod could not pull it, Unix seconds; omitted while all can, or the registry does not answer. */
+  readonly available?: number;
 }
 
 /** Another program set an earlier image over ours. */
@@ -88,11 +90,12 @@ function parseImageOf(value: unknown): VersionedImage | undefined {
 }
 
 function parseUpdate(object: JsonObject): UpdateInProgress | undefined {
-  const { phase, started, before } = object;
+  const { phase, started, before, available } = object;
   const [from, to] = [parseImageOf(object.from), parseImageOf(object.to)];
   if ((phase !== "rolling" && phase !== "rolling_back") || from === undefined || to === undefined || typeof started !== "number") return undefined;
   const why = textOf(object.why);
-  return { phase, from, to, started, before: before === "broken" ? "broken" : "ready", ...(why !== "" && { why }) };
+  const known = { ...(why !== "" && { why }), ...(typeof available === "number" && { available }) };
+  return { phase, from, to, started, before: before === "broken" ? "broken" : "ready", ...known };
 }
 
 function parseUndoing({ version, at, trigger }: JsonObject): Undoing | undefined {

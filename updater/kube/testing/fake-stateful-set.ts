@@ -10,6 +10,8 @@ interface Pod {
   readonly config: string;
   readonly uid: string;
   readonly since: number;
+  /** When its program has begun. */
+  started: number | undefined;
   isReady: boolean;
   isTerminating: boolean;
 }
@@ -100,7 +102,10 @@ export class FakeStatefulSet {
   #newPod(at: number): Pod {
     const uid = `u${this.#nextUid}`;
     this.#nextUid += 1;
-    return { name: `agent-${at}`, image: this.image, config: this.config, uid, since: this.#options.now(), isReady: false, isTerminating: false };
+    return {
+      ...{ name: `agent-${at}`, image: this.image, config: this.config, uid, since: this.#options.now() },
+      ...{ started: undefined, isReady: false, isTerminating: false },
+    };
   }
 
   #quality({ image, config }: Pick<Pod, "image" | "config">): Exclude<Quality, "choosy"> {
@@ -180,6 +185,8 @@ export class FakeStatefulSet {
       const quality = this.#quality(pod);
       const waiting = quality === "crash" ? "CrashLoopBackOff" : quality === "pull" ? "ImagePullBackOff" : undefined;
       const time = new Date(pod.since * 1000).toISOString();
+      if (waiting === undefined) pod.started ??= this.#options.now();
+      const running = { startedAt: new Date((pod.started ?? 0) * 1000).toISOString() };
       return {
         metadata: {
           name: pod.name,
@@ -199,7 +206,7 @@ export class FakeStatefulSet {
               ...(quality === "crash" && {
                 lastState: { terminated: { exitCode: this.#options.qualities[versionOfImage(pod.image) ?? ""] === "choosy" ? 2 : 1 } },
               }),
-              ...(waiting !== undefined && !pod.isReady && { state: { waiting: { reason: waiting } } }),
+              state: waiting !== undefined && !pod.isReady ? { waiting: { reason: waiting } } : { running },
             },
           ],
         },

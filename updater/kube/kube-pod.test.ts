@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { parsePod, podFault } from "./kube-pod.ts";
+
+const pod = (state: object) => ({
+  metadata: { name: "agent-0" },
+  status: {
+    conditions: [{ type: "Ready", status: "False", lastTransitionTime: "2026-01-01T00:00:00Z" }],
+    containerStatuses: [{ name: "platform", restartCount: 0, state }],
+  },
+});
+
+test("a pod that has waited for its image counts as not ready from the start of its program on", () => {
+  const began = Date.parse("2026-01-01T01:00:00Z") / 1000;
+  const found = parsePod(pod({ running: { startedAt: "2026-01-01T01:00:00Z" } }), "platform");
+  if (found === undefined) throw new Error("it is a pod");
+  expect([podFault(found, began + 299), podFault(found, began + 300)]).toEqual([undefined, "unready"]);
+});
