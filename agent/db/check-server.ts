@@ -1,17 +1,16 @@
 import type { Socket } from "node:net";
-import type { TLSSocket } from "node:tls";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { DbAddress } from "../../core/resources/db.ts";
 import { Attempt } from "../../core/transport/dial/attempt.ts";
 import { chooseProxy } from "../../core/transport/dial/choose-proxy.ts";
-import { errorCode, issuerOf, tlsError } from "../../core/transport/dial/connection-error.ts";
+import { errorCode } from "../../core/transport/dial/connection-error.ts";
 import { dialRoute } from "../../core/transport/dial/dial.ts";
 import { startTls } from "../../core/transport/dial/start-tls.ts";
 import { formatHostPort } from "../../core/transport/host-port.ts";
 import type { Database } from "./database.ts";
 import type { Probe, ProbeRoad } from "./engine.ts";
 import { probeOf, serversOf } from "./engines.ts";
-import { serverTls } from "./server-road.ts";
+import { judgeServer, serverTls } from "./server-road.ts";
 
 export interface ServerCheck {
   /** PEM of the cluster's `db` authority: all keys that are trusted now. */
@@ -105,7 +104,7 @@ class AddressCheck {
       try {
         const tls = { ...serverTls(this.#database, address.host, authorities), alpn, insecure: true };
         const secure = await startTls(socket, tls, { attempt, peer, hint: "" });
-        this.#refusal = this.#judge(secure, peer);
+        this.#refusal = judgeServer(this.#database, secure, { peer, hint: "" });
         return secure;
       } catch (thrown) {
         const alert = thrown instanceof PlatformError ? errorCode(thrown.cause) : "";
@@ -114,15 +113,5 @@ class AddressCheck {
         throw thrown;
       }
     };
-  }
-
-  /** The refusal of the server's certificate that a session would see; undefined: it is accepted. */
-  #judge(secure: TLSSocket, peer: string): PlatformError | undefined {
-    const { mode } = this.#database.tls;
-    const code = String(secure.authorizationError ?? "");
-    const isName = code === "ERR_TLS_CERT_ALTNAME_INVALID";
-    if (secure.authorized || mode === "insecure" || (mode === "verify-ca" && isName)) return undefined;
-    const verdict = tlsError(Object.assign(new Error(code), { code }), { peer, hint: "", issuer: issuerOf(secure) });
-    return new PlatformError("unavailable", verdict.message, { cause: verdict });
   }
 }

@@ -33,8 +33,11 @@ export interface ServerAccess {
   readonly user: string;
   /** A TCP connection to the server, from this host's own network. Throws `unavailable` with the address and the reason. */
   dial(address?: { readonly host: string; readonly port: number }): Promise<Socket>;
-  /** TLS on such a connection, by the database's TLS settings and with the user's certificate. Throws `unavailable` with the reason. */
-  secure(socket: Socket, options?: { readonly alpn?: readonly string[] }): Promise<TLSSocket>;
+  /**
+   * TLS on such a connection, by the database's TLS settings and with the user's certificate. Throws `unavailable` with the reason. `leave`: the handshake is
+   * completed in any case, and a server whose certificate is refused, or whose session may not begin, is left in its protocol's way.
+   */
+  secure(socket: Socket, options?: { readonly alpn?: readonly string[]; readonly leave?: (secure: TLSSocket) => Promise<void> }): Promise<TLSSocket>;
 }
 
 /** The road to a server for a health check: nobody logs in, and no certificate of a client is there to present. */

@@ -94,6 +94,33 @@ describe("TLS to a database's server", () => {
     }
   });
 
+  test("where a protocol has a way to leave, TLS is completed, and a server whose certificate is refused is left that way before the reason comes", async () => {
+    const seen: string[] = [];
+    const { certificate, privateKey } = await foreign.issue("db", { names: ["127.0.0.1"] });
+    const server = createServer({ cert: certificate, key: privateKey }, (socket) => {
+      socket
+        .on("error", () => {})
+        .on("data", (chunk: Buffer) => {
+          seen.push(chunk.toString());
+          socket.end("bye");
+        });
+    });
+    server.on("tlsClientError", () => seen.push("broken"));
+    servers.push(server);
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const of = database((server.address() as AddressInfo).port);
+    const road = serverRoad(of, { user: "reader", credentials, dial: async (address) => await dialServer(of, address, signal) }, signal);
+    const leave = async (secure: TLSSocket): Promise<void> => {
+      secure.write("leaving");
+      seen.push(String((await once(secure, "data"))[0]));
+    };
+    await expect(road.secure(await road.dial(), { leave })).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("not trusted"),
+    });
+    expect(seen).toEqual(["leaving", "bye"]);
+  });
+
   test("server_name: the name that the certificate must have, also sent to the server", async () => {
     const port = await serve(await db.issue("db", { names: ["db.internal"] }));
     expect(await connect(database(port, { serverName: "db.internal" }))).toBe("reader postgresql db.internal");

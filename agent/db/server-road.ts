@@ -4,6 +4,7 @@ import { errorText, PlatformError, toPlatformError } from "../../core/errors/pla
 import type { DbAddress } from "../../core/resources/db.ts";
 import { checkedLookup, usuallyDenied } from "../../core/transport/checked-lookup.ts";
 import { Attempt } from "../../core/transport/dial/attempt.ts";
+import { issuerOf, tlsError } from "../../core/transport/dial/connection-error.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import { startTls, trustedRoots } from "../../core/transport/dial/start-tls.ts";
 import { IpSet } from "../../core/transport/ip-prefix.ts";
@@ -37,13 +38,16 @@ export function serverRoad(database: Database, { user, credentials, dial: dialOn
       hosts.set(socket, address.host);
       return socket;
     },
-    secure: async (socket, { alpn = [] } = {}) => {
+    secure: async (socket, { alpn = [], leave } = {}) => {
       const host = hosts.get(socket) ?? first.host;
-      const secure = await secureServer(database, { socket, alpn, host, credentials, signal });
+      const { secure, refusal } = await secureServer(database, { socket, alpn, host, credentials, signal, finishes: leave !== undefined });
       try {
+        if (refusal !== undefined) throw refusal;
         await begun;
         return secure;
       } catch (thrown) {
+        // The reason counts, not how the server takes it.
+        await leave?.(secure).catch(() => {});
         secure.destroy();
         throw thrown;
       }
@@ -97,24 +101,46 @@ interface Handshake {
   readonly host: string;
   readonly credentials: ServerCredentials;
   readonly signal: AbortSignal;
+  /** The handshake is completed whatever the server's certificate is. */
+  readonly finishes: boolean;
 }
 
-async function secureServer(database: Database, { socket, alpn, host, credentials, signal }: Handshake): Promise<TLSSocket> {
+interface Secured {
+  readonly secure: TLSSocket;
+  /** Why the server's certificate is not accepted. */
+  readonly refusal: PlatformError | undefined;
+}
+
+async function secureServer(database: Database, { socket, alpn, host, credentials, signal, finishes }: Handshake): Promise<Secured> {
   const { tls, name } = database;
   const { certificate, privateKey, authorities } = credentials;
   using attempt = new Attempt({ timeoutMs: handshakeMs, signal });
-  const options = { ...serverTls(database, host, authorities), alpn, certificate, privateKey, insecure: tls.mode !== "verify-full", groups };
+  const options = {
+    ...serverTls(database, host, authorities),
+    alpn,
+    certificate,
+    privateKey,
+    insecure: finishes || tls.mode !== "verify-full",
+    groups,
+  };
   const peer = `the server of database ${name}`;
   const hint = "check the server's certificate (tctl auth sign --format=db) and the database's tls settings";
   const secure = await startTls(socket, options, { attempt, peer, hint }).catch((cause: unknown) => {
     throw unsecured(toPlatformError(cause), hint);
   });
-  const fault = String(secure.authorizationError ?? "");
-  if (tls.mode === "verify-ca" && !secure.authorized && fault !== "ERR_TLS_CERT_ALTNAME_INVALID") {
-    secure.destroy();
-    throw new PlatformError("unavailable", `could not verify the certificate of ${peer}: ${fault}`, { hint });
-  }
-  return secure;
+  return { secure, refusal: judgeServer(database, secure, { peer, hint }) };
+}
+
+/** The refusal of a server's certificate once TLS stands, `unavailable`; undefined: the database's TLS settings accept it. */
+export function judgeServer(
+  { tls }: Database,
+  secure: TLSSocket,
+  { peer, hint }: { readonly peer: string; readonly hint: string },
+): PlatformError | undefined {
+  const code = String(secure.authorizationError ?? "");
+  const isName = code === "ERR_TLS_CERT_ALTNAME_INVALID";
+  if (secure.authorized || tls.mode === "insecure" || (tls.mode === "verify-ca" && isName)) return undefined;
+  return unsecured(tlsError(Object.assign(new Error(code), { code }), { peer, hint, issuer: issuerOf(secure) }), hint);
 }
 
 /** It is not the user whose certificate is at fault, nor the address that the user gave. */

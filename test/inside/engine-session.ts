@@ -13,6 +13,8 @@ export interface EngineSessionOptions {
   readonly port?: number;
   /** Of `secure`; undefined: it hands back the plain connection. */
   readonly tls?: ConnectionOptions;
+  /** Of the server's certificate, without TLS. */
+  readonly refusal?: PlatformError;
   readonly asked?: DatabaseNames;
   readonly user?: string;
   /** Refuses a login by throwing. */
@@ -69,7 +71,7 @@ export function sessionAround(client: Socket, options: EngineSessionOptions): Om
     login: async (names, { userAgent, replication } = {}) => {
       logins.push({ names, userAgent, ...(replication && { replication }) });
       options.judge?.(names);
-      const access = serverAccess(names.user ?? "", port, options.tls);
+      const access = serverAccess(names.user ?? "", port, options);
       const dial: ServerAccess["dial"] = async (address) => {
         const socket = await access.dial(address);
         dialled.push(socket);
@@ -89,7 +91,7 @@ export function sessionAround(client: Socket, options: EngineSessionOptions): Om
   return { session, events, logins, bytes, dialled, end: (why) => over.abort(why) };
 }
 
-function serverAccess(user: string, port: number, tls: ConnectionOptions | undefined): ServerAccess {
+function serverAccess(user: string, port: number, { tls, refusal }: Pick<EngineSessionOptions, "tls" | "refusal">): ServerAccess {
   return {
     user,
     dial: async (address = { host: "127.0.0.1", port }) => {
@@ -101,7 +103,11 @@ function serverAccess(user: string, port: number, tls: ConnectionOptions | undef
       }
       return socket.pause();
     },
-    secure: async (socket, { alpn = [] } = {}) => {
+    secure: async (socket, { alpn = [], leave } = {}) => {
+      if (refusal !== undefined) {
+        await leave?.(socket as TLSSocket);
+        throw refusal;
+      }
       // The engine sees the same methods; TLS itself is not what such a test is about.
       if (tls === undefined) return socket as TLSSocket;
       const secured = tlsConnect({ ...tls, socket, ALPNProtocols: [...alpn] });

@@ -49,7 +49,7 @@ export async function fetchGreeting(reach: () => Promise<Socket>): Promise<Greet
 }
 
 async function greetAndLeave(socket: Socket, signal: AbortSignal): Promise<Greeting> {
-  const greeting = await readAnyGreeting(socket, signal);
+  const greeting = await readGreeting(socket, signal);
   await leaveServer(socket, { greeting, sequence: 1, signal }).catch(() => {
     // The greeting is what counts.
   });
@@ -86,13 +86,8 @@ export async function leaveServer(socket: Socket, { greeting, sequence: first, s
   }
 }
 
-/** Throws PlatformError `unavailable` for a server that refuses to talk, and for one without TLS; `invalid` for one that is not MySQL. */
+/** Reads the greeting, also of a server without TLS. Throws PlatformError `unavailable` for a server that refuses to talk; `invalid` for one that is not MySQL. */
 export async function readGreeting(socket: Socket, signal: AbortSignal): Promise<Greeting> {
-  return requireTls(await readAnyGreeting(socket, signal));
-}
-
-/** The same of a server that may lack TLS. */
-export async function readAnyGreeting(socket: Socket, signal: AbortSignal): Promise<Greeting> {
   const payload = await readPacket(socket, { maxLength: maxGreeting, sequence: 0, what: "the server's greeting", signal });
   if (payload[0] === 0xff) {
     const { code, message } = parseError(payload);

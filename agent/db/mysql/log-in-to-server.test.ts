@@ -76,9 +76,21 @@ test("the server's own refusal passes with its number; a server that wants a pas
     await ended;
   }
   server.flags = 0xdfff_ffff & ~capability.ssl;
+  server.logins.length = 0;
   const { near, ended } = await server.start();
   expect(parseError(await logIn(near)).message).toMatch(/does not offer TLS/);
   await ended;
+  // Not a broken handshake, for which it would block this host.
+  expect(server.logins).toEqual(["platform-greeting-only without TLS"]);
+});
+
+test("a server whose certificate is refused sees a whole login", async () => {
+  server.serve = async (socket) => void socket.end(errorPacket(3, { code: 1045, state: "28000", message: "no such account" }));
+  const refusal = new PlatformError("unavailable", "its certificate has expired");
+  const { near, ended } = await server.start({ refusal });
+  expect(parseError(await logIn(near)).message).toMatch(/has expired/);
+  await ended;
+  expect(server.logins).toEqual(["platform-greeting-only"]);
 });
 
 test("a server that switches the plugin gets an empty answer for it", async () => {

@@ -7,7 +7,7 @@ import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { ServerAccess } from "../engine.ts";
 import { lacking } from "./capabilities.ts";
-import { readGreeting } from "./fetch-greeting.ts";
+import { leaveServer, readGreeting, requireTls } from "./fetch-greeting.ts";
 import { encodeLogin, encodeTlsRequest, type LoginPacket } from "./login-packet.ts";
 import { readPacket } from "./read-packet.ts";
 import { okStatus, parseAuthSwitch, parseError } from "./server-answer.ts";
@@ -26,11 +26,14 @@ export type ServerLoginResult = { readonly socket: TLSSocket; readonly status: n
 
 /** Longest packet of a server in a login. */
 const maxAnswer = 16_384;
+/** Time for leaving a server that will not do, ms. */
+const leaveMs = 4_000;
 /** Maximum number of packets of a server in a login, after its greeting. */
 const maxRounds = 8;
 
 /**
- * Logs in to the server over TLS by certificate alone: empty answers to whatever plugin asks for a password. Throws PlatformError `unavailable`,
+ * Logs in to the server over TLS by certificate alone: empty answers to whatever plugin asks for a password. A server that will not do, by its certificate
+ * for instance, sees a whole login that it refuses: after `max_connect_errors` broken ones it would block this host. Throws PlatformError `unavailable`,
  * `invalid`, `timeout`, or the signal's reason.
  */
 export async function logInToServer(asked: ServerLogin): Promise<ServerLoginResult> {
@@ -40,11 +43,25 @@ export async function logInToServer(asked: ServerLogin): Promise<ServerLoginResu
   let socket: Socket = plain;
   try {
     const greeting = await readGreeting(plain, signal);
-    onGreeting(greeting);
-    const login = forServer(asked.login, greeting);
+    const leave = async (from: Socket, sequence: 1 | 2): Promise<void> =>
+      await leaveServer(from, { greeting, sequence, signal: AbortSignal.any([signal, AbortSignal.timeout(leaveMs)]) });
+    let login: LoginPacket;
+    try {
+      onGreeting(requireTls(greeting));
+      login = forServer(asked.login, greeting);
+    } catch (thrown) {
+      await leave(plain, 1).catch(() => {});
+      throw thrown;
+    }
     plain.write(packet(1, encodeTlsRequest(login)));
     if (plain.readableLength > 0) throw new PlatformError("invalid", "the database sent more than its greeting before TLS");
-    const secure = await access.secure(plain);
+    const secure = await access.secure(plain, {
+      leave: async (refused) =>
+        await leave(
+          refused.on("error", () => {}),
+          2,
+        ),
+    });
     socket = secure.on("error", () => {});
     secure.setNoDelay(true);
     secure.write(packet(2, encodeLogin(login, greeting.plugin)));

@@ -2,7 +2,7 @@ import { capability } from "../../../core/databases/mysql/capabilities.ts";
 import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Probe } from "../engine.ts";
-import { leaveServer, readAnyGreeting, requireTls, strangersLogin } from "./fetch-greeting.ts";
+import { leaveServer, readGreeting, requireTls, strangersLogin } from "./fetch-greeting.ts";
 import { encodeTlsRequest } from "./login-packet.ts";
 
 /**
@@ -14,7 +14,7 @@ export const probeMysql: Probe = async (road) => {
   const plain = await road.dial();
   plain.on("error", () => {});
   try {
-    const greeting = await readAnyGreeting(plain, signal);
+    const greeting = await readGreeting(plain, signal);
     if ((greeting.capabilities.flags & capability.ssl) === 0) {
       await leaveServer(plain, { greeting, sequence: 1, signal });
       requireTls(greeting);
