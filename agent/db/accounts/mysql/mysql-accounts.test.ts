@@ -1,8 +1,10 @@
+import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { accountServerContract } from "../account-server.contract.ts";
 import { markerRole } from "../account-server.ts";
 import { FakeMysql } from "../testing/fake-mysql.ts";
 import { MysqlAccounts } from "./mysql-accounts.ts";
+import { quoteValue } from "./quote.ts";
 
 const readers = { name: "alice", roles: ["readers"] };
 const writers = { name: "alice", roles: ["writers"] };
@@ -54,6 +56,25 @@ describe.for([["MySQL"], ["MariaDB"]])("accounts of %s", ([kind]) => {
     connected: server.connected,
     isOpen: (name) => server.accounts.get(name)?.locked === false,
   }));
+
+  test("marks that another account of the server holds do not count; the holder of a lock that is in the way is named", async () => {
+    const mallory = server.connect("mallory");
+    const take = async (name: string) => await mallory.query("it", `select get_lock(${quoteValue(name)}, 0)`);
+    const hash = createHash("sha256").update("alice").digest("hex").slice(0, 32);
+    for (let index = 0; index < 15; index += 1) await take(`platform-use-${hash}-${index}`);
+    expect(await one.activate(readers)).toBe("ready");
+    expect(await one.deactivate("alice", "keep")).toBe("disabled");
+    const named = {
+      code: "unavailable",
+      message: expect.stringContaining("mallory@localhost (connection 3)"),
+      hint: expect.stringContaining("kill 3"),
+    };
+    await take(`platform-use-${hash}-15`);
+    await expect(one.activate(readers)).rejects.toMatchObject(named);
+    mallory.close();
+    await server.connect("mallory").query("it", `select get_lock(${quoteValue("platform-accounts")}, 0)`);
+    await expect(one.activate(readers)).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("mallory@localhost") });
+  });
 
   test("only what is ours is touched, and nothing that the server would take in its place", async () => {
     server.add("carol", "%");

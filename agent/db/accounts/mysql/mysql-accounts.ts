@@ -159,16 +159,18 @@ export class MysqlAccounts implements AccountServer {
       this.#marks.set(name, mark);
       return;
     }
+    for (const mark of marksOf(name)) await this.#refuseForeign(mark);
     throw new PlatformError("limit", `the account ${name} is used by ${maxMarks} agents already`);
   }
 
-  /** Whether another agent has marked the account. */
+  /** Whether another agent has marked the account. Everybody may take such a lock: those of other accounts do not count. */
   async #isMarked(name: string): Promise<boolean> {
     const own = this.#marks.get(name);
     const others = marksOf(name).filter((mark) => mark !== own);
     const [row] = await this.#client.query(
       "the mark of the account",
-      `select ${others.map((mark) => `is_used_lock(${quoteValue(mark)}) is not null`).join(" or ")}`,
+      `select count(*) from information_schema.processlist where cast(user as binary) = ${quoteValue(this.#adminUser)}
+       and id in (${others.map((mark) => `is_used_lock(${quoteValue(mark)})`).join(", ")})`,
     );
     return row?.[0] !== "0";
   }
@@ -176,12 +178,30 @@ export class MysqlAccounts implements AccountServer {
   /** One change, alone among all agents. */
   async #change<T>(work: () => Promise<T>): Promise<T> {
     const [row] = await this.#client.query("the lock of all agents", `select get_lock(${quoteValue(changeLock)}, ${waitSeconds})`);
-    if (row?.[0] !== "1") throw new PlatformError("unavailable", `another agent has held the lock ${changeLock} at the server for ${waitSeconds} s`);
+    if (row?.[0] !== "1") {
+      await this.#refuseForeign(changeLock);
+      throw new PlatformError("unavailable", `another agent has held the lock ${changeLock} at the server for ${waitSeconds} s`);
+    }
     try {
       return await work();
     } finally {
       if (this.isOpen) await this.#client.query("the lock of all agents", `do release_lock(${quoteValue(changeLock)})`);
     }
+  }
+
+  /** Throws `unavailable`, with the holder's account and connection, where another account than the agents' own holds a lock of theirs. */
+  async #refuseForeign(lock: string): Promise<void> {
+    const sql = `select user, host, id from information_schema.processlist where id = is_used_lock(${quoteValue(lock)})`;
+    const [row] = await this.#client.query("the holder of a lock", sql);
+    const [user, host, id] = row ?? [];
+    if (row === undefined || user === this.#adminUser) return;
+    throw new PlatformError(
+      "unavailable",
+      `the account ${user}@${host} (connection ${id}) holds the lock ${lock} at the server, which is the agents' own`,
+      {
+        hint: `an admin of the server can end that connection: kill ${id}`,
+      },
+    );
   }
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { accountServerContract } from "../account-server.contract.ts";
 import { markerRole } from "../account-server.ts";
@@ -42,6 +43,20 @@ describe("accounts of a PostgreSQL server", () => {
   });
 
   accountServerContract(() => ({ one, other, connected: server.connected, isOpen: (name) => server.roles.get(name)?.login === true }));
+
+  test("locks that another account of the server holds keep nobody out, and no account in", async () => {
+    const mallory = server.connect("mallory");
+    const hash = createHash("sha256").update("alice").digest().readInt32BE(0);
+    for (const [first, second] of [
+      [1886151028, 0],
+      [1886151028, hash],
+      [hash, 1],
+    ] as const) {
+      await mallory.query("it", `select pg_advisory_lock(${first}, ${second})`);
+    }
+    expect(await one.activate(readers)).toBe("ready");
+    expect(await one.deactivate("alice", "keep")).toBe("disabled");
+  });
 
   test("only what is ours is touched", async () => {
     server.add("carol", { login: true });

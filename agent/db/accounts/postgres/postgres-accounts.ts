@@ -1,13 +1,10 @@
-import { createHash } from "node:crypto";
+import { createHash, randomInt } from "node:crypto";
 import type { DbUserRule } from "../../../../core/access/db-user-rule.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { type AccountServer, type Deactivation, markerRole, mostSwept, type WantedAccount } from "../account-server.ts";
 import { checkAccount, foreignAccount } from "../name-faults.ts";
 import type { PostgresClient } from "./postgres-client.ts";
 import { postgresNames, quoteName } from "./quote-name.ts";
-
-/** The first number of our advisory locks ("plat"). The second is 0 for the one that changes accounts, else the hash of an account in use. */
-const lockClass = "1886151028";
 
 interface Found {
   readonly canLogin: boolean;
@@ -16,13 +13,16 @@ interface Found {
 }
 
 /**
- * Accounts of a PostgreSQL server. Each step is one transaction under a lock that all agents share; an account in use is marked by an advisory lock of
- * this connection, which every agent can see and the server drops with the connection.
+ * Accounts of a PostgreSQL server. Each step is one transaction under a lock that all agents share, and that only their admin can take: that of the role that
+ * marks accounts. An account in use is marked by an advisory lock of this connection, which every agent can see and the server drops with the connection.
+ * Everybody may take advisory locks: its second number is not known before, and those of others do not count.
  */
 export class PostgresAccounts implements AccountServer {
   readonly #client: Pick<PostgresClient, "isOpen" | "query" | "close">;
   readonly #adminUser: string;
-  readonly #used = new Set<string>();
+  /** Accounts in use, with the second number of their locks. */
+  readonly #used = new Map<string, number>();
+  #hasMarker = false;
 
   constructor(client: Pick<PostgresClient, "isOpen" | "query" | "close">, adminUser: string) {
     this.#client = client;
@@ -41,7 +41,6 @@ export class PostgresAccounts implements AccountServer {
     checkAccount(account, postgresNames, this.#adminUser);
     return await this.#change(async () => {
       const { name, roles } = account;
-      await this.#makeMarker();
       const found = await this.#find(name);
       if (found === undefined)
         await this.#run("the creation of the account", `create role ${quoteName(name)} login in role ${quoteName(markerRole)}`);
@@ -50,15 +49,16 @@ export class PostgresAccounts implements AccountServer {
       if (found?.canLogin === true && !isSame && (await this.#isInUse(name))) return "busy";
       if (!isSame) await this.#setRoles(account, now);
       if (found?.canLogin === false) await this.#run("the login of the account", `alter role ${quoteName(name)} login`);
-      if (!this.#used.has(name)) await this.#ask("the mark of the account", `select pg_advisory_lock_shared(${lockClass}, ${lockOf(name)})`);
-      this.#used.add(name);
+      await this.#mark(name);
       return "ready";
     });
   }
 
   async deactivate(name: string, mode: DbUserRule["mode"]): Promise<Deactivation> {
     return await this.#change(async () => {
-      if (this.#used.delete(name)) await this.#ask("the mark of the account", `select pg_advisory_unlock_shared(${lockClass}, ${lockOf(name)})`);
+      const number = this.#used.get(name);
+      if (number !== undefined) await this.#ask("the mark of the account", `select pg_advisory_unlock(${lockOf(name)}, ${number})`);
+      this.#used.delete(name);
       return await this.#endUse(name, mode);
     });
   }
@@ -116,9 +116,16 @@ export class PostgresAccounts implements AccountServer {
     });
   }
 
+  /** Two agents may make it at the same time. */
   async #makeMarker(): Promise<void> {
-    const rows = await this.#ask("the role that marks accounts", "select 1 from pg_roles where rolname = $1", [markerRole]);
-    if (rows.length === 0) await this.#run("the role that marks accounts", `create role ${quoteName(markerRole)} nologin`);
+    const isThere = async (): Promise<boolean> =>
+      (await this.#ask("the role that marks accounts", "select 1 from pg_roles where rolname = $1", [markerRole])).length > 0;
+    if (this.#hasMarker || (await isThere())) return;
+    try {
+      await this.#run("the role that marks accounts", `create role ${quoteName(markerRole)} nologin`);
+    } catch (thrown) {
+      if (!this.isOpen || !(await isThere())) throw thrown;
+    }
   }
 
   /** Undefined: there is no such account. Throws `denied` for one that is not ours. */
@@ -148,10 +155,23 @@ export class PostgresAccounts implements AccountServer {
     return !(await this.#isAlone(name)) || (await this.#connections(name)) > 0;
   }
 
-  /** Whether no other agent has marked the account. */
+  async #mark(name: string): Promise<void> {
+    if (this.#used.has(name)) return;
+    const number = randomInt(1, 2 ** 31);
+    const [row] = await this.#ask("the mark of the account", `select pg_try_advisory_lock(${lockOf(name)}, ${number})`);
+    if (row?.[0] !== "t") throw new PlatformError("unavailable", `the mark of the account ${name} is taken at the server`, { hint: "connect again" });
+    this.#used.set(name, number);
+  }
+
+  /** Whether no other agent has marked the account, with whatever logical database. */
   async #isAlone(name: string): Promise<boolean> {
-    const [row] = await this.#ask("the mark of the account", `select pg_try_advisory_xact_lock(${lockClass}, ${lockOf(name)})`);
-    return row?.[0] === "t";
+    const [row] = await this.#ask(
+      "the mark of the account",
+      `select count(*) from pg_locks l join pg_stat_activity a on a.pid = l.pid
+       where l.locktype = 'advisory' and l.objsubid = 2 and l.granted and l.classid::bigint = $1::bigint and a.usename = current_user and l.pid <> pg_backend_pid()`,
+      [String(Number(lockOf(name)) >>> 0)],
+    );
+    return row?.[0] === "0";
   }
 
   async #connections(name: string): Promise<number> {
@@ -159,15 +179,21 @@ export class PostgresAccounts implements AccountServer {
     return Number(row?.[0] ?? 1);
   }
 
-  /** One transaction, alone among all agents with the same logical database. */
+  /**
+   * One transaction, alone among all agents. A comment locks its role until the end of the transaction, against other comments, and needs the right to grant
+   * the role. (Taking it away changes nothing where there is none.)
+   */
   async #change<T>(work: () => Promise<T>): Promise<T> {
+    await this.#makeMarker();
     await this.#run("a transaction", "begin");
     try {
-      await this.#ask("the lock of all agents", `select pg_advisory_xact_lock(${lockClass}, 0)`);
+      await this.#run("the lock of all agents", `comment on role ${quoteName(markerRole)} is null`);
       const result = await work();
       await this.#run("the end of a transaction", "commit");
+      this.#hasMarker = true;
       return result;
     } catch (thrown) {
+      this.#hasMarker = false;
       if (this.isOpen) await this.#run("the end of a transaction", "rollback");
       throw thrown;
     }
@@ -182,7 +208,7 @@ export class PostgresAccounts implements AccountServer {
   }
 }
 
-/** The second number of the lock of an account; never 0. */
+/** The first number of the locks of an account. */
 function lockOf(name: string): string {
-  return String(createHash("sha256").update(name).digest().readInt32BE(0) || 1);
+  return String(createHash("sha256").update(name).digest().readInt32BE(0));
 }

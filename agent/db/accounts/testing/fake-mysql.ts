@@ -17,7 +17,7 @@ export class FakeMysql {
   /** Accounts that cannot be dropped. */
   readonly definers = new Set<string>();
   readonly isMariadb: boolean;
-  readonly #locks = new Map<string, number>();
+  readonly #locks = new Map<string, { readonly id: number; readonly as: string }>();
   #sessions = 0;
 
   constructor(isMariadb: boolean) {
@@ -53,7 +53,7 @@ export class FakeMysql {
       },
       close: () => {
         isOpen = false;
-        for (const [name, holder] of this.#locks) if (holder === id) this.#locks.delete(name);
+        for (const [name, holder] of this.#locks) if (holder.id === id) this.#locks.delete(name);
       },
     };
   }
@@ -61,19 +61,21 @@ export class FakeMysql {
   #run(sql: string, by: { readonly id: number; readonly as: string; readonly what: string }): readonly Row[] {
     const names = [...sql.matchAll(/`((?:[^`]|``)*)`/g)].map(([, name = ""]) => name.replaceAll("``", "`")).filter((name) => name !== "%");
     const values = [...sql.matchAll(/x'([0-9a-f]*)'/g)].map(([, hex = ""]) => Buffer.from(hex, "hex").toString());
-    if (/(?:get|release|is_used)_lock/.test(sql)) return this.#lock(sql, values, by.id);
+    if (/(?:get|release|is_used)_lock/.test(sql)) return this.#lock(sql, values, by);
     if (sql.startsWith("select")) return this.#select(sql, values);
     return this.#write(sql, names, by);
   }
 
-  #lock(sql: string, names: readonly string[], id: number): readonly Row[] {
-    const [name = ""] = names;
-    if (sql.includes("is_used_lock")) return [[names.some((one) => this.#locks.has(one)) ? "1" : "0"]];
+  #lock(sql: string, names: readonly string[], by: { readonly id: number; readonly as: string }): readonly Row[] {
+    const [name = "", ...more] = names;
+    const holder = this.#locks.get(name);
+    if (sql.startsWith("select user, host, id")) return holder === undefined ? [] : [[holder.as, "localhost", String(holder.id)]];
+    if (sql.includes("is_used_lock")) return [[String(more.filter((one) => this.#locks.get(one)?.as === name).length)]];
     if (sql.includes("release_lock")) this.#locks.delete(name);
     if (sql.includes("release_lock")) return [];
-    // Steps of tests do not overlap: the lock of all agents is free when one asks for it.
-    if (this.#locks.has(name) && this.#locks.get(name) !== id) return [["0"]];
-    this.#locks.set(name, id);
+    // Steps of agents do not overlap in tests: among them, the lock of all is free when one asks for it.
+    if (holder !== undefined && holder.id !== by.id) return [["0"]];
+    this.#locks.set(name, { id: by.id, as: by.as });
     return [["1"]];
   }
 

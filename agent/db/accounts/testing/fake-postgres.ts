@@ -14,15 +14,20 @@ export class FakePostgres {
   readonly connected: string[] = [];
   /** Accounts that own objects. */
   readonly owners = new Set<string>();
-  readonly #locks = new Map<string, Set<number>>();
+  /** Holders of advisory locks, `<first number>, <second number>`. */
+  readonly #locks = new Map<string, { readonly id: number; readonly as: string }>();
   #sessions = 0;
 
   add(name: string, { login = false, superuser = false }: { readonly login?: boolean; readonly superuser?: boolean } = {}): void {
     this.roles.set(name, { login, superuser, memberOf: new Set() });
   }
 
-  /** A connection as admin. */
-  connect(): { readonly isOpen: boolean; query(what: string, sql: string, parameters?: readonly string[]): Promise<readonly Row[]>; close(): void } {
+  /** A connection, of the admin or of an account. */
+  connect(as = "platform-admin"): {
+    readonly isOpen: boolean;
+    query(what: string, sql: string, parameters?: readonly string[]): Promise<readonly Row[]>;
+    close(): void;
+  } {
     this.#sessions += 1;
     const id = this.#sessions;
     let isOpen = true;
@@ -32,22 +37,23 @@ export class FakePostgres {
       },
       query: async (what, sql, parameters = []) => {
         if (!isOpen) throw new PlatformError("unavailable", "the connection ended");
-        return this.#run(id, { what, sql, parameters });
+        return this.#run({ id, as }, { what, sql, parameters });
       },
       close: () => {
         isOpen = false;
-        for (const holders of this.#locks.values()) holders.delete(id);
+        for (const [key, holder] of this.#locks) if (holder.id === id) this.#locks.delete(key);
       },
     };
   }
 
   #run(
-    id: number,
+    by: { readonly id: number; readonly as: string },
     { what, sql, parameters: [first = "", second = ""] }: { what: string; sql: string; parameters: readonly string[] },
   ): readonly Row[] {
     const names = [...sql.matchAll(/"((?:[^"]|"")*)"/g)].map(([, name = ""]) => name.replaceAll('""', '"'));
-    const lock = /pg_(\w+)\(\d+, (-?\d+)\)/.exec(sql);
-    if (lock !== null) return [[this.#lock(id, lock[1] ?? "", lock[2] ?? "") ? "t" : "f"]];
+    const lock = /pg_(\w+)\((-?\d+, -?\d+)\)/.exec(sql);
+    if (lock !== null) return [[this.#lock(by, lock[1] ?? "", lock[2] ?? "") ? "t" : "f"]];
+    if (sql.includes("pg_locks")) return [[String(this.#marks(by, Number(first)))]];
     const [name = ""] = names;
     if (sql.startsWith("create role")) return this.#create(names, sql);
     if (sql.startsWith("alter role")) return this.#let(what, name, !sql.includes("nologin"));
@@ -100,12 +106,21 @@ export class FakePostgres {
       .map(([name]) => [name]);
   }
 
-  /** Statements run whole, so that the lock of a transaction has no holder between two of them. */
-  #lock(id: number, kind: string, key: string): boolean {
-    const holders = this.#locks.get(key) ?? new Set();
-    this.#locks.set(key, holders);
-    if (kind === "advisory_lock_shared") holders.add(id);
-    if (kind === "advisory_unlock_shared") holders.delete(id);
-    return kind !== "try_advisory_xact_lock" || [...holders].every((one) => one === id);
+  /** Locks of transactions have no holder between two statements. */
+  #lock(by: { readonly id: number; readonly as: string }, kind: string, key: string): boolean {
+    const holder = this.#locks.get(key);
+    if (holder !== undefined && holder.id !== by.id) {
+      if (kind.startsWith("try")) return false;
+      throw new PlatformError("unavailable", "canceling statement due to lock timeout");
+    }
+    if (kind.includes("unlock")) this.#locks.delete(key);
+    else if (!kind.includes("xact")) this.#locks.set(key, by);
+    return true;
+  }
+
+  /** Locks with this first number that other connections of the same account hold. */
+  #marks(by: { readonly id: number; readonly as: string }, first: number): number {
+    const found = [...this.#locks].filter(([key, { id, as }]) => Number.parseInt(key, 10) >>> 0 === first && as === by.as && id !== by.id);
+    return found.length;
   }
 }
