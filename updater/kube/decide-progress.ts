@@ -91,8 +91,9 @@ function decidePull(update: UpdateInProgress, facts: UpdateFacts, why: string): 
   }
 }
 
-function withoutAvailable({ available: _, ...update }: UpdateInProgress, detail: string): UpdateDecision {
-  return { act: "watch", update, detail };
+function withoutAvailable(update: UpdateInProgress, detail: string): UpdateDecision {
+  const { available: _, ...rest } = update;
+  return { act: "watch", update: rest, detail };
 }
 
 /** A pod that runs and does not become ready may be without network: then every version would be like that. */
