@@ -19,7 +19,7 @@ export interface PartFolder extends AsyncDisposable {
 
 /**
  * Makes `.tctl-backup.<host>.<pid>.part` in a folder, and removes those of backups that were killed, whatever their targets were. Throws `invalid`, and
- * `denied` where somebody else takes it away at once.
+ * `denied` where it is not this user's own.
  */
 export async function openPartFolder(folder: string): Promise<PartFolder> {
   try {
@@ -29,7 +29,16 @@ export async function openPartFolder(folder: string): Promise<PartFolder> {
     const path = join(folder, `.tctl-backup.${hostname()}.${process.pid}.part`);
     await mkdir(path, { mode: 0o700 });
     const handle = await openOwn(path);
-    if (handle === undefined) throw new PlatformError("denied", `${path} was replaced by somebody else as soon as it was made`);
+    if (handle === undefined) {
+      await rmdir(path).catch(() => {});
+      throw new PlatformError(
+        "denied",
+        `${path} does not belong to this user alone as soon as it is made: somebody replaced it, or the folder maps its owners`,
+        {
+          hint: "choose a folder on this host's own disk, and copy the file",
+        },
+      );
+    }
     return {
       path,
       inside: (name) => join(pathOf(handle), name),
