@@ -24,10 +24,12 @@ export interface OutboxOptions {
   readonly clusterName: string;
   readonly client: () => Promise<AuthClient>;
   readonly log: Log;
+  /** As of `SpoolOptions`. */
+  readonly massServices: number;
 }
 
-export async function openOutbox({ folder, clusterName, client, log }: OutboxOptions): Promise<Outbox> {
-  const spool = await openSpool({ folder: join(folder, "audit"), clusterName, log });
+export async function openOutbox({ folder, clusterName, client, log, massServices }: OutboxOptions): Promise<Outbox> {
+  const spool = await openSpool({ folder: join(folder, "audit"), clusterName, log, massServices });
   const recordings = await openRecordings({
     folder: join(folder, "recordings"),
     log,

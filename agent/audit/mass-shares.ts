@@ -25,8 +25,8 @@ export interface MassRoom {
 
 /** The part of the spool that events which come in masses may fill. */
 const ofMasses = 0.75;
-/** The part for those of one service: whatever one service does, each other one has a quarter. */
-const ofService = 0.5;
+/** The part for those of one service where there are several: whatever one does, each other one has a quarter. */
+const ofOneOfSeveral = 0.5;
 /**
  * A user may take this many times the room that is then left to their service: however many users take all they may, some is left for the next one. What is
  * taken in all leaves with the next batches: three quarters for a user alone, three sevenths each for two. What is held stays: a fifth for a user alone.
@@ -35,22 +35,25 @@ const timesWhatIsLeft = { inAll: 3, held: 0.25 } as const;
 
 /** Bytes of the spool that are taken by events which come in masses, for each service and user, and how many there may be. */
 export class MassShares {
-  readonly #maxBytes: number;
+  readonly #ofMasses: number;
+  readonly #ofService: number;
   /** By service, by user of a service, and what the user holds of it. */
   readonly #taken = new Map<string, number>();
 
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
+  /** `isSeveral`: this host may have events of several services that come in masses. */
+  constructor(maxBytes: number, isSeveral: boolean) {
+    this.#ofMasses = maxBytes * ofMasses;
+    this.#ofService = maxBytes * (isSeveral ? ofOneOfSeveral : ofMasses);
   }
 
   /** Whether all masses and their service have this room; `all`: bytes taken by whatever there is. */
   hasRoom({ owner, bytes }: MassRoom, all: number): boolean {
-    return all + bytes <= this.#maxBytes * ofMasses && this.#of(owner.service) + bytes <= this.#maxBytes * ofService;
+    return bytes <= this.#left(owner, all);
   }
 
   /** Whether a user's share has this room. */
-  hasShare({ owner, bytes, isHeld }: MassRoom): boolean {
-    const left = Math.max(0, this.#maxBytes * ofService - this.#of(owner.service) - bytes);
+  hasShare({ owner, bytes, isHeld }: MassRoom, all: number): boolean {
+    const left = Math.max(0, this.#left(owner, all) - bytes);
     const isWithin = (key: string, times: number): boolean => this.#of(key) + bytes <= left * times;
     return isWithin(keyOf(owner), timesWhatIsLeft.inAll) && (!isHeld || isWithin(heldKeyOf(owner), timesWhatIsLeft.held));
   }
@@ -70,6 +73,11 @@ export class MassShares {
   /** Events have come for which this room was held. */
   use(owner: MassOwner, bytes: number): void {
     this.#count(heldKeyOf(owner), -bytes);
+  }
+
+  /** What is left to a service, of its own part and of what all have. */
+  #left({ service }: MassOwner, all: number): number {
+    return Math.min(this.#ofService - this.#of(service), this.#ofMasses - all);
   }
 
   #of(key: string): number {

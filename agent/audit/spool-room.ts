@@ -66,10 +66,11 @@ export class SpoolRoom {
   readonly #lines = new Map<string, Set<Waiter>>();
   #places = 0;
 
-  constructor(maxBytes: number, log: Log) {
+  /** `isSeveral`: as of `MassShares`. */
+  constructor(maxBytes: number, log: Log, { isSeveral = true } = {}) {
     this.#maxBytes = maxBytes;
     this.#log = log;
-    this.#shares = new MassShares(maxBytes);
+    this.#shares = new MassShares(maxBytes, isSeveral);
   }
 
   /** Holds room for events that come in masses, while `mayHold`; undefined: there is none in this time. Never rejects. */
@@ -116,7 +117,7 @@ export class SpoolRoom {
   /** Takes room for an event that comes in masses, if there is some and nobody waits for any. Returns whether it did. */
   takeAtOnce(owner: MassOwner, bytes: number): boolean {
     const room = { owner, bytes, isHeld: false };
-    if (this.#lines.size > 0 || !this.#shares.hasShare(room) || !this.#hasRoom(room)) return false;
+    if (this.#lines.size > 0 || !this.#shares.hasShare(room, this.#all) || !this.#hasRoom(room)) return false;
     this.take(bytes, undefined, owner);
     return true;
   }
@@ -160,8 +161,13 @@ export class SpoolRoom {
     this.#wake();
   }
 
+  /** Bytes of whatever there is. */
+  get #all(): number {
+    return this.#bytes + this.#held;
+  }
+
   #hasRoom(room: MassRoom): boolean {
-    return this.#shares.hasRoom(room, this.#bytes + this.#held);
+    return this.#shares.hasRoom(room, this.#all);
   }
 
   /** What `take` returns, or throws, once it fits and those before it have gone; undefined: not in this time, ms. */
@@ -220,7 +226,7 @@ export class SpoolRoom {
   #next(): Waiter | undefined {
     const firsts = new Map<string, Waiter>();
     for (const [first] of this.#lines.values()) {
-      if (first === undefined || !this.#shares.hasShare(first.room)) continue;
+      if (first === undefined || !this.#shares.hasShare(first.room, this.#all)) continue;
       const { service } = first.room.owner;
       if (first.place < (firsts.get(service)?.place ?? Number.POSITIVE_INFINITY)) firsts.set(service, first);
     }

@@ -68,6 +68,8 @@ export interface SpoolOptions {
   readonly now?: () => Date;
   /** Maximum bytes on disk; default 64 MiB. */
   readonly maxBytes?: number;
+  /** Services of this host whose events may come in masses; default: several. */
+  readonly massServices?: number;
 }
 
 /** Time that events wait for room, ms. */
@@ -100,7 +102,7 @@ class FileSpool implements Spool {
     const { folder, log } = options;
     this.#options = options;
     this.#own = own;
-    this.#room = new SpoolRoom(options.maxBytes ?? 64 * 1024 * 1024, log);
+    this.#room = new SpoolRoom(options.maxBytes ?? 64 * 1024 * 1024, log, { isSeveral: (options.massServices ?? 2) > 1 });
     this.#segments = new SegmentWriter(folder, { own, closed: (name) => this.#closed.push(name) });
     this.#commits = new GroupCommit({ folder, log, segments: this.#segments, room: this.#room, lateWritten: () => this.onRecorded() });
   }

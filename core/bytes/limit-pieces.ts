@@ -5,7 +5,7 @@ const mostPieces = 1_024;
 
 /**
  * A function that writes to a stream of bytes. It returns false where `write` does, and also when many pieces wait, however small: once they are taken,
- * `drained` is called. There may be a `drain` besides.
+ * `drained` is called, unless the stream is destroyed before: see to its `close`. There may be a `drain` besides.
  */
 export function limitPieces(to: Writable, drained: () => void): (piece: Buffer) => boolean {
   /** Since all was taken. */

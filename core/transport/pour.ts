@@ -7,12 +7,13 @@ import { limitPieces } from "../bytes/limit-pieces.ts";
  * It does not resume a paused `from` at first, and passes neither ends nor errors on. Returns the function that undoes it.
  */
 export function pour(from: Readable, to: Writable): () => void {
+  // What nobody can take any more stays where it is, as with `pipe`.
   const onDrain = (): void => {
-    from.resume();
+    if (!to.writableEnded) from.resume();
   };
   const write = inOnePiece(to, limitPieces(to, onDrain));
   const onData = (chunk: Buffer): void => {
-    if (!write(chunk)) from.pause();
+    if (to.writableEnded || !write(chunk)) from.pause();
   };
   from.on("data", onData);
   to.on("drain", onDrain);

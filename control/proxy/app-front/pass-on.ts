@@ -61,7 +61,8 @@ function sendBody(request: IncomingMessage, upstream: ClientRequest): () => void
     stopPouring();
     request.off("end", onEnd).pause();
   };
-  request.once("end", onEnd).resume();
+  if (request.readableEnded) onEnd();
+  else request.once("end", onEnd).resume();
   upstream.once("close", stop);
   return stop;
 }
