@@ -25,8 +25,9 @@ export class MongoWireClient {
     return this.#requestId;
   }
 
-  query(command: Document): void {
-    const head = Buffer.concat([Buffer.alloc(20), Buffer.from("admin.$cmd\0"), Buffer.alloc(4), Buffer.of(255, 255, 255, 255)]);
+  /** By OP_QUERY. */
+  query(command: Document, namespace = "admin.$cmd"): void {
+    const head = Buffer.concat([Buffer.alloc(20), Buffer.from(`${namespace}\0`), Buffer.alloc(4), Buffer.of(255, 255, 255, 255)]);
     head.writeInt32LE(2004, 12);
     const message = Buffer.concat([head, Buffer.from(serialize(command))]);
     message.writeInt32LE(message.length, 0);

@@ -25,6 +25,7 @@ test("the first hello brings the client's description, and asks for an answer at
     client: { driver: { name: "x" } },
     compression: ["zlib"],
     speculativeAuthenticate: {},
+    internalClient: {},
     maxAwaitTimeMS: 9,
     topologyVersion: {},
   };

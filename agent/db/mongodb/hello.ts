@@ -9,10 +9,10 @@ export function isHello(name: string): boolean {
 }
 
 /**
- * Fields of a client's hello that the server must not see: compression, so that both legs speak plainly; the login, as the agent has its own; and
- * the client's description, which a server takes only once and which the agent's own hello has brought.
+ * Fields of a client's hello that the server must not see: compression, so that both legs speak plainly; the login, as the agent has its own; the
+ * client's description, which a server takes only once and which the agent's own hello has brought; and what makes it a member of the cluster.
  */
-const agentsOwn = new Set(["compression", "speculativeAuthenticate", "saslSupportedMechs", "client"]);
+const agentsOwn = new Set(["compression", "speculativeAuthenticate", "saslSupportedMechs", "client", "internalClient"]);
 /** What makes a server wait before it answers. */
 const waits = new Set(["topologyVersion", "maxAwaitTimeMS"]);
 

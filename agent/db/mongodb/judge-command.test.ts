@@ -123,15 +123,25 @@ describe("a command that is not what it seems", () => {
 describe("hello and login", () => {
   test("a hello loses what belongs to the agent", () => {
     const verdict = judged(
-      { hello: 1, compression: ["zlib"], speculativeAuthenticate: { a: 1 }, saslSupportedMechs: "x", client: {}, maxAwaitTimeMS: 9 },
+      { hello: 1, compression: ["zlib"], speculativeAuthenticate: { a: 1 }, saslSupportedMechs: "x", client: {}, internalClient: {}, maxAwaitTimeMS: 9 },
       "admin",
     );
     expect(verdict.kind === "hello" && deserialize(verdict.command)).toEqual({ hello: 1, maxAwaitTimeMS: 9, $db: "admin" });
   });
 
-  test("an OP_QUERY is for hello only", () => {
-    const legacy = { ...raw(Buffer.from(serialize({ find: "c" }))), opcode: opcode.query };
-    expect(codeOf(judgeCommand(legacy, rules))).toBe("unsupported");
+  test.for<readonly [namespace: string, Document, string]>([
+    ["admin.$cmd", { isMaster: 1 }, "hello"],
+    ["orders.$cmd", { hello: 1 }, "hello"],
+    ["orders.$cmd", { find: "c", $db: "orders" }, "unsupported"],
+    ["secret.users", { hello: null }, "unsupported"],
+    ["secret.users.$cmd", { hello: null }, "unsupported"],
+    ["admin.$cmd.sys.inprog", { hello: null }, "unsupported"],
+    [".$cmd", { hello: 1 }, "unsupported"],
+    ["$cmd", { hello: 1 }, "unsupported"],
+    ["", { hello: 1 }, "unsupported"],
+  ])("an OP_QUERY is for hello only: %s with %o", ([namespace, command, outcome]) => {
+    const legacy = { ...raw(Buffer.from(serialize(command))), opcode: opcode.query, namespace };
+    expect(codeOf(judgeCommand(legacy, rules))).toBe(outcome);
   });
 
   test.for<readonly [string, Document, string]>([

@@ -3,7 +3,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { editedDocument, elementsOf, textOf } from "./bson-elements.ts";
 import { isHello, serverHello } from "./hello.ts";
 import { namedDatabases } from "./named-databases.ts";
-import { opcode, type Request } from "./wire-message.ts";
+import type { Request } from "./wire-message.ts";
 
 /** What a session's rules say about its commands. */
 export interface CommandRules {
@@ -55,6 +55,9 @@ const sequenceNames = new Map<string, readonly string[]>([
   ["bulkWrite", ["ops", "nsInfo"]],
 ]);
 
+/** The namespace of an OP_QUERY that is a command; with any other one it searches a collection, and its document is the filter. */
+const commandNamespace = /^[^.]+\.\$cmd$/;
+
 /** Most fields of a command, its documents' own ones not counted: real ones have some dozens. */
 const maxFields = 1_000;
 
@@ -72,8 +75,8 @@ export function judgeCommand(request: Request, rules: CommandRules): CommandVerd
     if (key === "$db") database = textOf(element);
   }
   if (name === undefined) return refused("invalid", "the command is empty");
+  if (request.namespace !== undefined && !(isHello(name) && commandNamespace.test(request.namespace))) return queryRefused(request.namespace);
   if (isHello(name)) return { kind: "hello", command: serverHello(command) };
-  if (request.opcode === opcode.query) return refused("unsupported", "OP_QUERY is for hello only", "use a driver for MongoDB 4.0 or later");
   if (name === "authenticate") return authenticated(command, rules.account);
   if (logins.has(name)) return loginRefused(name, rules.account);
   if (notOffered.has(name) || membersOwn.test(name)) return refused("denied", `command ${name} is not offered through the platform`);
@@ -128,6 +131,11 @@ function loginRefused(name: string, account: string): CommandVerdict {
   if (name === "logout" || name === "getnonce") return refused("denied", `command ${name} is not offered: the agent has logged in as ${account}`);
   const hint = "leave user and password empty in the connection string";
   return refused("unauthenticated", `the agent has logged in as ${account} by certificate, and takes no password`, hint);
+}
+
+function queryRefused(namespace: string): CommandVerdict {
+  const what = `OP_QUERY is for hello only, not for ${JSON.stringify(namespace.slice(0, 100))}`;
+  return refused("unsupported", what, "use a driver for MongoDB 4.0 or later");
 }
 
 function deniedDatabase(database: string, account: string): CommandVerdict {

@@ -25,7 +25,7 @@ export async function refuseClient(session: EngineSession, first: Request, error
   let messages = 0;
   const answer = (request: Request): void => {
     messages += 1;
-    const isAnswered = (request.flags & flag.moreToCome) === 0 || request.query !== undefined;
+    const isAnswered = (request.flags & flag.moreToCome) === 0 || request.namespace !== undefined;
     const { document, isRefusal } = replyOf(session, request, error);
     if (isAnswered) client.write(answerTo(request, document));
     if ((isRefusal && error.code !== "denied") || messages >= maxMessages) client.end(resolve);

@@ -37,6 +37,20 @@ describe("a connection of a MongoDB client", () => {
     }
   });
 
+  test("an OP_QUERY that reads a collection is refused and audited, at first and later, also if its filter looks like hello", async () => {
+    for (const isFirst of [true, false]) {
+      const { client, events } = await sessions.open();
+      if (!isFirst) await client.ask(hello);
+      const before = sessions.server.commands.length;
+      client.query({ hello: null }, "secret.users");
+      expect(await client.next()).toMatchObject({ opcode: 1, document: { ok: 0, errmsg: expect.stringContaining('"secret.users"') } });
+      expect(events).toMatchObject([{ event: "db.session.query", success: false, error: expect.stringContaining('"secret.users"') }]);
+      expect(await client.ask(find)).toMatchObject({ ok: 1 });
+      const after = sessions.server.commands.slice(before);
+      expect(after.filter(({ document }) => document.hello === null)).toEqual([]);
+    }
+  });
+
   test("a client that does not greet is served too", async () => {
     const { client } = await sessions.open();
     expect(await client.ask(find)).toMatchObject({ ok: 1 });

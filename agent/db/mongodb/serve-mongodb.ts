@@ -2,8 +2,8 @@ import { serialize } from "bson";
 import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Engine, EngineSession, ServerAccess } from "../engine.ts";
 import { HeldCommands } from "./held-commands.ts";
-import { firstHello, isHello, userAgentOf } from "./hello.ts";
-import { nameOf } from "./judge-command.ts";
+import { firstHello, userAgentOf } from "./hello.ts";
+import { judgeCommand } from "./judge-command.ts";
 import { type Member, openMember } from "./open-member.ts";
 import { readMessage } from "./read-message.ts";
 import { refuseClient } from "./refuse-client.ts";
@@ -33,14 +33,26 @@ export function mongodbEngine(held: HeldCommands = new HeldCommands()): Engine {
 /** One for the whole process. */
 export const serveMongodb: Engine = mongodbEngine();
 
+/** The client's first message; whether it is a hello, which the agent sends to the server in its name. */
+interface First {
+  readonly request: Request;
+  readonly isGreeting: boolean;
+}
+
+/** Judged as each later one is: an OP_QUERY on a collection can look like a hello. Throws `invalid`. */
+function isGreeting(request: Request): boolean {
+  return judgeCommand(request, { account: "", mayUse: () => false }).kind === "hello";
+}
+
 /** Undefined: the client has gone. */
-async function firstRequest(session: EngineSession): Promise<Request | undefined> {
+async function firstRequest(session: EngineSession): Promise<First | undefined> {
   const { client, signal } = session;
   let message: Buffer | undefined;
   try {
     message = await readMessage(client, { maxBytes: maxFirst, ms: firstMs, signal, peer: "the client" });
     if (message === undefined) return undefined;
-    return readRequest(message, clientFrames.lengthOf(message));
+    const request = readRequest(message, clientFrames.lengthOf(message));
+    return { request, isGreeting: isGreeting(request) };
   } catch (thrown) {
     const error = toPlatformError(thrown);
     const payload = (message ?? Buffer.alloc(0)).subarray(0, 256).toString("base64");
@@ -49,9 +61,8 @@ async function firstRequest(session: EngineSession): Promise<Request | undefined
   }
 }
 
-async function serve(session: EngineSession, first: Request, held: HeldCommands): Promise<PlatformError | undefined> {
+async function serve(session: EngineSession, { request: first, isGreeting }: First, held: HeldCommands): Promise<PlatformError | undefined> {
   session.count({ received: first.length });
-  const isGreeting = isHello(nameOf(first.command));
   let opened: { readonly access: ServerAccess; readonly member: Member };
   try {
     opened = await open(session, isGreeting ? first : undefined);

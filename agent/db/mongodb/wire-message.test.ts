@@ -39,8 +39,8 @@ function message(sections: readonly Buffer[], { flags = 0, code = 2013, length =
   return Buffer.concat([head, body]);
 }
 const kind0 = (command: Buffer): Buffer => Buffer.concat([Buffer.of(0), command]);
-const query = (command: Buffer): Buffer =>
-  message([Buffer.from("admin.$cmd\0"), Buffer.alloc(4), Buffer.of(255, 255, 255, 255), command], { code: 2004 });
+const query = (command: Buffer, namespace = "admin.$cmd", counts = Buffer.of(0, 0, 0, 0, 255, 255, 255, 255)): Buffer =>
+  message([Buffer.from(`${namespace}\0`), counts, command], { code: 2004, flags: 0xff });
 const insert = document({ insert: "c", $db: "orders" });
 const rows = sequence("documents", [document({ a: 1 }), document({ a: 2 })]);
 
@@ -65,6 +65,14 @@ test("an OP_QUERY is read, changed, and answered in its own form", () => {
   expect(deserialize(readAnswer(answer).document)).toEqual({ ok: 1 });
   const other = withDocument(answer, document({ ok: 1, me: "x" }));
   expect(readAnswer(other)).toMatchObject({ header: { responseTo: 7, length: other.length }, document: document({ ok: 1, me: "x" }) });
+});
+
+test("an OP_QUERY goes on as a command, whatever it has asked for", () => {
+  const bytes = query(document({ hello: null }), "secret.users", Buffer.alloc(8, 3));
+  const request = readRequest(bytes, bytes.length);
+  expect(request.namespace).toBe("secret.users");
+  const ours = message([Buffer.from("admin.$cmd\0"), Buffer.of(0, 0, 0, 0, 255, 255, 255, 255), find], { code: 2004, flags: 4 });
+  expect(withCommand(request, find)).toEqual(ours);
 });
 
 test("a changed OP_MSG keeps its flags, and has no checksum any more", () => {

@@ -121,19 +121,20 @@ export interface Request {
   readonly sequences: readonly Sequence[];
   /** Whether all sections were there. */
   readonly isWhole: boolean;
-  /** Of an OP_QUERY: flags, namespace and counts, as they stood before its document. */
-  readonly query: Buffer | undefined;
+  /** What an OP_QUERY asks: a collection `database.collection`, or for a command `database.$cmd`. Undefined: the request is an OP_MSG. */
+  readonly namespace: string | undefined;
 }
 
 /** A message of a client, or the part of it that `clientFrames` keep; `length` is that of the whole message. Throws `invalid`. */
 export function readRequest(message: Buffer, length: number): Request {
   const { requestId, opcode: code } = readHeader(message);
   const flags = message.readUInt32LE(16);
-  if (code === opcode.msg) return { requestId, opcode: code, flags, length, message, query: undefined, ...readSections(message, flags, length) };
+  if (code === opcode.msg) return { requestId, opcode: code, flags, length, message, namespace: undefined, ...readSections(message, flags, length) };
   const nameEnd = message.indexOf(0, 20);
   if (code !== opcode.query || nameEnd < 0 || nameEnd + 9 > message.length) throw new PlatformError("invalid", "a malformed OP_QUERY");
   const command = documentAt(message, nameEnd + 9);
-  return { requestId, opcode: code, flags, length, message, command, sequences: [], isWhole: true, query: message.subarray(16, nameEnd + 9) };
+  const namespace = message.toString("latin1", 20, nameEnd);
+  return { requestId, opcode: code, flags, length, message, command, sequences: [], isWhole: true, namespace };
 }
 
 function readSections(message: Buffer, flags: number, length: number): Pick<Request, "command" | "sequences" | "isWhole"> {
@@ -197,9 +198,20 @@ export function answerTo({ requestId, opcode: code }: Pick<Request, "requestId" 
   return framed({ responseTo: requestId, opcode: opcode.reply }, [body, document]);
 }
 
-/** The same request with another command in it, and without sequences. */
-export function withCommand({ requestId, query, flags }: Request, command: Buffer): Buffer {
-  return query === undefined ? opMsg({ requestId }, command, flags) : framed({ requestId, opcode: opcode.query }, [query, command]);
+/** Of an OP_QUERY: a secondary may answer. */
+const secondaryOk = 4;
+
+/**
+ * The same request with another command in it, and without sequences. Of an OP_QUERY nothing else goes on: with a namespace of the client's its
+ * document could be the filter of a search.
+ */
+export function withCommand({ requestId, namespace, flags }: Request, command: Buffer): Buffer {
+  if (namespace === undefined) return opMsg({ requestId }, command, flags);
+  const [head, counts] = [Buffer.alloc(4), Buffer.alloc(8)];
+  head.writeUInt32LE(flags & secondaryOk);
+  // Nothing is skipped, and one document comes back.
+  counts.writeInt32LE(-1, 4);
+  return framed({ requestId, opcode: opcode.query }, [head, Buffer.from("admin.$cmd\0"), counts, command]);
 }
 
 /** A server's answer that has one document. Throws `invalid`. */
