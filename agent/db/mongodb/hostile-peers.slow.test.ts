@@ -127,6 +127,8 @@ describe("commands that are made to be slow to read", () => {
   };
   const aggregate = (...stages: readonly Buffer[]): Buffer =>
     documentOf(field(2, "aggregate", text("c")), field(4, "pipeline", documentOf(...stages)), field(2, "$db", text("orders")));
+  const explain = (fields: Buffer): Buffer =>
+    documentOf(field(3, "explain", documentOf(field(2, "aggregate", text("c")), fields)), field(2, "$db", text("orders")));
   const bulkWrite = documentOf(field(16, "bulkWrite", Buffer.alloc(4)), field(2, "$db", text("admin")));
 
   test.for<readonly [what: string, judge: () => unknown]>([
@@ -147,8 +149,9 @@ describe("commands that are made to be slow to read", () => {
     ],
     ["a batch of 100,001 entries", () => judged(bulkWrite, sequence("ops", many(documentOf(), 500_005)))],
     ["a batch of 100,001 namespaces in the command", () => judged(bulkOf(many(field(3, "", documentOf()), 700_007)))],
+    ["a million fields in explain", () => judged(explain(many(field(10, "", nothing), 8_000_000)))],
     ["nine document sequences", () => judged(bulkWrite, ...range(9).map(() => sequence("ops", nothing)))],
-    ["1,001 databases", () => judged(aggregate(...range(1_001).map((n) => field(3, "$out", documentOf(field(2, "db", text(`d${n}`)))))))],
+    ["65 databases", () => judged(aggregate(...range(65).map((n) => field(3, "$out", documentOf(field(2, "db", text(`d${n}`)))))))],
   ])("%s are too many", ([, judge]) => {
     expect(judge).toThrow(expect.objectContaining({ code: "invalid" }));
   });

@@ -123,7 +123,15 @@ describe("a command that is not what it seems", () => {
 describe("hello and login", () => {
   test("a hello loses what belongs to the agent", () => {
     const verdict = judged(
-      { hello: 1, compression: ["zlib"], speculativeAuthenticate: { a: 1 }, saslSupportedMechs: "x", client: {}, internalClient: {}, maxAwaitTimeMS: 9 },
+      {
+        hello: 1,
+        compression: ["zlib"],
+        speculativeAuthenticate: { a: 1 },
+        saslSupportedMechs: "x",
+        client: {},
+        internalClient: {},
+        maxAwaitTimeMS: 9,
+      },
       "admin",
     );
     expect(verdict.kind === "hello" && deserialize(verdict.command)).toEqual({ hello: 1, maxAwaitTimeMS: 9, $db: "admin" });

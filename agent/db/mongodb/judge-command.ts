@@ -2,7 +2,8 @@ import { serialize } from "bson";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { editedDocument, elementsOf, textOf } from "./bson-elements.ts";
 import { isHello, serverHello } from "./hello.ts";
-import { namedDatabases } from "./named-databases.ts";
+import { harmless, isNotOffered } from "./known-commands.ts";
+import { maxFields, type NamedCommand, namedDatabases } from "./named-databases.ts";
 import type { Request } from "./wire-message.ts";
 
 /** What a session's rules say about its commands. */
@@ -23,30 +24,9 @@ export type CommandVerdict =
   | { readonly kind: "answer"; readonly document: Buffer }
   | { readonly kind: "refuse"; readonly error: PlatformError };
 
-/** Commands that drivers and shells run on any database, mostly admin; they reach no data. */
-const harmless = new Set([
-  "ping",
-  "buildInfo",
-  "buildinfo",
-  "getParameter",
-  "connectionStatus",
-  "whatsmyuri",
-  "startSession",
-  "endSessions",
-  "refreshSessions",
-  "killSessions",
-  "commitTransaction",
-  "abortTransaction",
-  "listDatabases",
-  "listCommands",
-]);
 /** Commands whose `$db` is admin by their nature, and whose databases stand in the command. */
 const namesItsOwn = new Set(["renameCollection", "bulkWrite"]);
 const logins = new Set(["saslStart", "saslContinue", "getnonce", "logout"]);
-/** They reach collections by ways that no rule follows, or copy whole databases. */
-const notOffered = new Set(["applyOps", "doTxn", "eval", "$eval", "copydb", "copydbgetnonce", "copydbsaslstart", "clone", "cloneCollection"]);
-/** Commands by which members of a cluster talk to each other. */
-const membersOwn = /^(_|internal)/;
 /** Commands that take documents in sequences, and the names of these. */
 const sequenceNames = new Map<string, readonly string[]>([
   ["insert", ["documents"]],
@@ -57,9 +37,6 @@ const sequenceNames = new Map<string, readonly string[]>([
 
 /** The namespace of an OP_QUERY that is a command; with any other one it searches a collection, and its document is the filter. */
 const commandNamespace = /^[^.]+\.\$cmd$/;
-
-/** Most fields of a command, its documents' own ones not counted: real ones have some dozens. */
-const maxFields = 1_000;
 
 /** Decides about a command of a client. Throws `invalid` for one that is malformed. Pure. */
 export function judgeCommand(request: Request, rules: CommandRules): CommandVerdict {
@@ -79,24 +56,18 @@ export function judgeCommand(request: Request, rules: CommandRules): CommandVerd
   if (isHello(name)) return { kind: "hello", command: serverHello(command) };
   if (name === "authenticate") return authenticated(command, rules.account);
   if (logins.has(name)) return loginRefused(name, rules.account);
-  if (notOffered.has(name) || membersOwn.test(name)) return refused("denied", `command ${name} is not offered through the platform`);
+  if (isNotOffered(name)) return refused("denied", `command ${name} is not offered through the platform`);
   if (!hasOwnSequences(name, request)) return refused("invalid", `command ${name} takes no such document sequence`);
   if (database === undefined) return refused("invalid", "the command names no database ($db)");
-  return byNames({ name, database, request, rules });
+  return byNames({ name, database }, request, rules);
 }
 
-interface NamedCommand {
-  readonly name: string;
-  readonly database: string;
-  readonly request: Request;
-  readonly rules: CommandRules;
-}
-
-function byNames({ name, database, request, rules }: NamedCommand): CommandVerdict {
+function byNames(named: NamedCommand, request: Request, rules: CommandRules): CommandVerdict {
+  const { name, database } = named;
   const { command } = request;
   const mayUseOwn = rules.mayUse(database);
   if (!mayUseOwn && !isHarmless(name, command) && !(namesItsOwn.has(name) && database === "admin")) return deniedDatabase(database, rules.account);
-  const denied = [...namedDatabases(name, request)].find((one) => !rules.mayUse(one));
+  const denied = [...namedDatabases(named, request)].find((one) => !rules.mayUse(one));
   if (denied !== undefined) return deniedDatabase(denied, rules.account);
   if (name !== "listDatabases" || mayUseOwn) return { kind: "pass" };
   return { kind: "replace", command: editedDocument(command, (key) => key !== "authorizedDatabases", { authorizedDatabases: true }) };

@@ -1,21 +1,35 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { elementsOf, fieldOf, isNested, maxDepth, textOf } from "./bson-elements.ts";
+import { type Element, elementsOf, fieldOf, isNested, maxDepth, textOf } from "./bson-elements.ts";
 import { bsonType, FieldCursor, malformed } from "./bson-fields.ts";
+import { dataCommands, isAboutAccounts, mayNameDatabase } from "./known-commands.ts";
 import type { Request } from "./wire-message.ts";
 
 /** Stages of an aggregation that read or write another collection, which may be one of another database. */
-const stages = new Set(["$lookup", "$graphLookup", "$unionWith", "$out", "$merge"]);
-/** Commands without pipelines: their documents are the users' own data. */
-const dataCommands = new Set(["insert", "update", "delete", "find", "findAndModify", "findandmodify", "count", "distinct", "getMore", "killCursors"]);
-/** Commands about accounts: each `db` in them is the database of an account, a role or a right. */
-const accountCommands = /^(usersInfo|rolesInfo|(create|update)(User|Role)|(grant|revoke)(Roles|Privileges)(To|From)(User|Role))$/;
+const stages = new Set(["$lookup", "$graphLookup", "$unionWith", "$out", "$internalOutToDifferentDB", "$merge", "$changeStream"]);
+/** Fields at the top of a command that is not known to stay in its own database. */
+const databaseFields = new Set(["ns", "nss", "namespace", "db", "dbName", "database"]);
+/** Stands for all databases of the server. */
+const allDatabases = "*";
 
-/** Maximum number of entries in a batch, as at the server, and of databases that one command names. */
+/** Most fields of a command, its documents' own ones not counted: real ones have some dozens. */
+export const maxFields = 1_000;
+/** Maximum number of entries in a batch, as at the server. */
 const maxBatch = 100_000;
-const maxNamed = 1_000;
+/** Maximum number of databases that one command names beside its own: each is a decision by all roles and locks. */
+const maxNamed = 64;
 
-/** Databases that a command names beside its own, wherever it may name them. Throws `invalid`. */
-export function namedDatabases(name: string, { command, sequences }: Pick<Request, "command" | "sequences">): ReadonlySet<string> {
+/** A command by its name and its own database. */
+export interface NamedCommand {
+  readonly name: string;
+  readonly database: string;
+}
+
+/**
+ * Databases that a command names beside its own, wherever it may name them, `*` standing for all of them. A command that is not known may name one in its
+ * first field: `database.collection`, or at the database admin the name alone. Throws `invalid`.
+ */
+export function namedDatabases(named: NamedCommand, { command, sequences }: Pick<Request, "command" | "sequences">): ReadonlySet<string> {
+  const { name } = named;
   const found = new Set<string>();
   const add = (database: string | undefined): void => {
     if (database !== undefined) found.add(database);
@@ -26,13 +40,42 @@ export function namedDatabases(name: string, { command, sequences }: Pick<Reques
     for (const namespace of bulkNamespaces({ command, sequences })) add(databaseOf(namespace));
     return found;
   }
-  for (const element of elementsOf(command)) {
-    if (name === "renameCollection" && (element.key === name || element.key === "to")) add(databaseOf(textOf(element)));
+  if (mayNameDatabase(name)) addStated(named, command, add);
+  for (const element of elementsOf(command, maxFields)) {
     if (/^mapReduce$/i.test(name) && element.key === "out" && isNested(element)) addDb(new FieldCursor(element.value, 0), add);
-    if (name === "explain" && element.key === name && isNested(element)) add(textOf(fieldOf(element.value, "$db")));
+    if (name === "explain" && element.key === name && isNested(element)) for (const one of explained(named, element.value)) add(one);
   }
-  walk(new FieldCursor(command, 0), { add, isAccount: accountCommands.test(name), depth: 0 });
+  walk(new FieldCursor(command, 0), { add, isAccount: isAboutAccounts(name), depth: 0 });
   return found;
+}
+
+/** What the command within `explain` names. */
+function explained({ name: explain, database }: NamedCommand, command: Buffer): ReadonlySet<string> {
+  const cursor = new FieldCursor(command, 0);
+  const name = cursor.next() ? command.toString("utf8", cursor.name, cursor.nameEnd) : "";
+  if (name === explain) throw new PlatformError("invalid", "explain explains itself");
+  return namedDatabases({ name, database }, { command, sequences: [] });
+}
+
+/** Adds what the fields at the top state. For a command that is not known to stay in its own database. */
+function addStated({ name, database }: NamedCommand, command: Buffer, add: Add): void {
+  let isFirst = true;
+  let hasDatabase = false;
+  for (const element of elementsOf(command, maxFields)) {
+    const text = nameIn(element);
+    const isNamespace = isFirst ? text?.includes(".") === true || database === "admin" : databaseFields.has(element.key);
+    if (isNamespace || (name === "renameCollection" && element.key === "to")) add(databaseOf(text));
+    if (isFirst && isNested(element)) add(textOf(fieldOf(element.value, "$db")));
+    hasDatabase ||= element.key === "db" && text !== undefined;
+    isFirst = false;
+  }
+  // It looks into every one if none is stated.
+  if (name === "validateDBMetadata" && !hasDatabase) add(allDatabases);
+}
+
+/** The text of a string, or of the type that servers read as one. */
+function nameIn(element: Element): string | undefined {
+  return element.type === bsonType.symbol ? element.value.toString("utf8", 4, element.value.length - 1) : textOf(element);
 }
 
 type Add = (database: string | undefined) => void;
@@ -48,7 +91,7 @@ function walk(fields: FieldCursor, { add, isAccount, depth }: Walk): void {
   if (depth > maxDepth) throw malformed(`it nests more than ${maxDepth} documents`);
   const { bytes } = fields;
   while (fields.next()) {
-    if (isAccount && depth > 0 && fields.isNamed("db")) add(fields.text);
+    if (isAccount && depth > 0) addAccountField(fields, add);
     if (!fields.isNested) continue;
     const isStage = bytes[fields.name] === dollar && stages.has(bytes.toString("latin1", fields.name, fields.nameEnd));
     if (isStage) addStage(new FieldCursor(bytes, fields.value), add);
@@ -58,10 +101,17 @@ function walk(fields: FieldCursor, { add, isAccount, depth }: Walk): void {
 
 const dollar = 0x24;
 
+/** The database of an account, a role or a right; some fields mean all of them. */
+function addAccountField(fields: FieldCursor, add: Add): void {
+  if (fields.isNamed("db")) add(fields.text);
+  if (fields.isNamed("forAllDBs") || fields.isNamed("anyResource")) add(allDatabases);
+}
+
 /** `{db, coll}` at the stage itself, or as its `from` or `into`. */
 function addStage(stage: FieldCursor, add: Add): void {
   while (stage.next()) {
     if (stage.isNamed("db")) add(stage.text);
+    if (stage.isNamed("allChangesForCluster")) add(allDatabases);
     if (stage.isNested && (stage.isNamed("from") || stage.isNamed("into"))) addDb(new FieldCursor(stage.bytes, stage.value), add);
   }
 }
