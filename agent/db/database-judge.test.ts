@@ -2,6 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { DbProtocol } from "../../core/resources/db.ts";
+import type { Role } from "../../core/resources/role.ts";
 import { type InsideAuthorities, insideAuthorities } from "../../test/inside/authorities.ts";
 import { databaseRole, lockOf, testDatabase } from "../../test/inside/database-user.ts";
 import { serviceDeps } from "../../test/inside/service-deps.ts";
@@ -112,6 +113,34 @@ describe("the agent's own decision about a database", () => {
     ] as const)
       expect(mayUse({ user: "reader", name }), name).toBe(expected);
     expect(mayUse({ user: "root", name: "shop" })).toBe(false);
+  });
+
+  test("the verdict about a name is remembered until the next login, a bounded number of them and no long names", async () => {
+    const decisions: string[] = [];
+    let role = databaseRole({ names: ["*"] });
+    const watched = (): Role => ({
+      ...role,
+      get spec() {
+        decisions.push("looked");
+        return role.spec;
+      },
+    });
+    const { login, mayUse } = await judge({ later: async (access) => ({ ...access, roles: [watched()] }) });
+    const looks = (...asked: readonly string[]): readonly boolean[] =>
+      asked.map((name) => {
+        decisions.length = 0;
+        expect(mayUse({ user: "reader", name }), name).toBe(role.spec.deny === undefined);
+        return decisions.length > 0;
+      });
+    await login({ user: "reader", name: "shop" });
+    expect(looks("stock", "stock", "payroll", "stock")).toEqual([true, false, true, false]);
+    expect(looks("x".repeat(300), "x".repeat(300))).toEqual([true, true]);
+    expect(mayUse({ user: "root", name: "stock" })).toBe(false);
+    for (let count = 0; count < 200; count += 1) mayUse({ user: "reader", name: `d${count}` });
+    expect(looks("stock", "d199")).toEqual([true, false]);
+    role = databaseRole({ names: ["*"], deny: { db_names: ["stock"] } });
+    await login({ user: "reader", name: "shop" });
+    expect(looks("stock")).toEqual([true]);
   });
 
   test("all logical databases: only where a role allows every one, and none denies any", async () => {

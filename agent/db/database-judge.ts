@@ -36,8 +36,13 @@ interface Known {
   readonly now: Date;
 }
 
+/** Maximum number of remembered verdicts of a session, and characters of the names of one: no server has longer names of databases. */
+const maxVerdicts = 128;
+const maxNames = 256;
+
 export function databaseJudge(user: JudgedUser, deps: Pick<ServiceDeps, "access" | "credentials" | "node" | "now">): DatabaseJudge {
-  let entered: Known | undefined;
+  /** By the rules of the login, which do not change while the session lasts. */
+  let mayUse = (_names: DatabaseNames): boolean => false;
   const identify = (access: Access): Known => {
     const now = (deps.now ?? (() => new Date()))();
     const { cluster } = deps.credentials();
@@ -45,6 +50,14 @@ export function databaseJudge(user: JudgedUser, deps: Pick<ServiceDeps, "access"
     return { identity: tlsUser(facts), access, now };
   };
   const decide = (known: Known, names: DatabaseNames) => judged(user, { ...known, names, hostId: deps.credentials().hostId });
+  const allows = (known: Known, names: DatabaseNames): boolean => {
+    if (names.name === "*" && deniesAny(known)) return false;
+    try {
+      return decide(known, names) !== undefined;
+    } catch {
+      return false;
+    }
+  };
   return {
     arrive: (names, access) => decide(identify(access), names),
     login: async (names) => {
@@ -54,18 +67,27 @@ export function databaseJudge(user: JudgedUser, deps: Pick<ServiceDeps, "access"
         known = identify(await deps.access.fresh(strictMs));
         grant = decide(known, names);
       }
-      entered = known;
+      mayUse = remembering((others) => allows(known, others));
       return grant;
     },
-    mayUse: (names) => {
-      if (entered === undefined) return false;
-      if (names.name === "*" && deniesAny(entered)) return false;
-      try {
-        return decide(entered, names) !== undefined;
-      } catch {
-        return false;
-      }
-    },
+    mayUse: (names) => mayUse(names),
+  };
+}
+
+/** The same verdicts, each decided once while it is remembered: one command can name many databases, and each is a decision by all roles and locks. */
+function remembering(decide: (names: DatabaseNames) => boolean): (names: DatabaseNames) => boolean {
+  const verdicts = new Map<string, boolean>();
+  return (names) => {
+    const { user, name } = names;
+    if ((user?.length ?? 0) + (name?.length ?? 0) > maxNames) return decide(names);
+    const key = JSON.stringify([user, name]);
+    const known = verdicts.get(key);
+    if (known !== undefined) return known;
+    const verdict = decide(names);
+    const [oldest] = verdicts.keys();
+    if (verdicts.size >= maxVerdicts && oldest !== undefined) verdicts.delete(oldest);
+    verdicts.set(key, verdict);
+    return verdict;
   };
 }
 
