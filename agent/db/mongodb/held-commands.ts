@@ -2,20 +2,29 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 
 /** A session that can be ended. */
 export interface Holder {
+  /** Name of its user. */
+  readonly user: string;
   readonly end: (why: PlatformError) => void;
 }
 
 /** Maximum bytes of incomplete commands that all sessions hold together. */
 const usualMost = 256 * 1024 * 1024;
 
+/** What the sessions of one user hold. */
+interface Share {
+  bytes: number;
+  /** Bytes by session, in the order in which their commands began. */
+  readonly sessions: Map<Holder, number>;
+}
+
 /**
  * What the sessions of this process hold of commands that are not complete: each may hold one of 48 MB, and a client that never completes its own must
- * not take the memory of all. Beyond the limit, the session goes whose command began first.
+ * not take the memory of all. Beyond the limit a session goes of the user who holds the most, so that nobody ends the commands of others: the one whose
+ * command began first.
  */
 export class HeldCommands {
   readonly #most: number;
-  /** Bytes by session, in the order in which their commands began. */
-  readonly #held = new Map<Holder, number>();
+  readonly #shares = new Map<string, Share>();
   #bytes = 0;
 
   constructor(most: number = usualMost) {
@@ -28,18 +37,36 @@ export class HeldCommands {
 
   /** The session holds so many bytes now; 0: its command is complete, or it has ended. */
   note(holder: Holder, bytes: number): void {
-    this.#bytes += bytes - (this.#held.get(holder) ?? 0);
-    if (bytes === 0) this.#held.delete(holder);
-    else this.#held.set(holder, bytes);
-    for (const [oldest] of this.#held) {
-      if (this.#bytes <= this.#most) return;
-      this.note(oldest, 0);
+    this.#count(holder, bytes);
+    while (this.#bytes > this.#most) {
+      const oldest = this.#oldest();
+      if (oldest === undefined) return;
+      this.#count(oldest, 0);
       oldest.end(tooMuch());
     }
+  }
+
+  #count(holder: Holder, bytes: number): void {
+    const share = this.#shares.get(holder.user) ?? { bytes: 0, sessions: new Map() };
+    const change = bytes - (share.sessions.get(holder) ?? 0);
+    this.#bytes += change;
+    share.bytes += change;
+    if (bytes === 0) share.sessions.delete(holder);
+    else share.sessions.set(holder, bytes);
+    if (share.sessions.size === 0) this.#shares.delete(holder.user);
+    else this.#shares.set(holder.user, share);
+  }
+
+  /** Of the user who holds the most. */
+  #oldest(): Holder | undefined {
+    let largest: Share | undefined;
+    for (const share of this.#shares.values()) if (share.bytes > (largest?.bytes ?? 0)) largest = share;
+    return largest?.sessions.keys().next().value;
   }
 }
 
 function tooMuch(): PlatformError {
-  const why = "this connection was ended: the agent holds too many commands that are not complete, and this one waited the longest";
+  const why =
+    "this connection was ended: the agent holds too many commands that are not complete, most of them of this user, and this one waited the longest";
   return new PlatformError("limit", why, { hint: "send smaller batches, or fewer at a time" });
 }

@@ -63,7 +63,7 @@ class CommandRelay {
   /** Recorded commands whose results are awaited, by their requests. */
   readonly #results = new Map<number, { readonly command: string; readonly settle: Settle }>();
   readonly #over = new AbortController();
-  readonly #holder: Holder = { end: (why) => this.#over.abort(why) };
+  readonly #holder: Holder;
   /** The request whose answer the client awaits; answers to hello are not counted. */
   #awaited: number | undefined;
   /** Room in the audit for the commands of the current chunk. */
@@ -75,6 +75,7 @@ class CommandRelay {
     const { session, access } = conversation;
     this.#conversation = conversation;
     this.#session = session;
+    this.#holder = { user: session.user ?? "", end: (why) => this.#over.abort(why) };
     this.#rules = { account: access.user, mayUse: (name) => session.mayUse?.(name) ?? true };
     this.#wish = memberWish(knownSeeds(session.database).options);
     this.#fromServer = new FrameFilter(
