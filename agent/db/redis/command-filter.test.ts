@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { type Command, keptArguments, keptBytes, wordAt } from "./command.ts";
 import { CommandFilter, type CommandJudge } from "./command-filter.ts";
 import { encodeCommand } from "./resp.ts";
@@ -38,6 +38,26 @@ const commands = fc.array(
   fc.tuple(fc.constantFrom("get", "drop", "HOLD", "DROP\0x"), fc.array(word, { maxLength: 6 })).map(([name, rest]) => [name, ...rest]),
 );
 const encoded = (words: readonly string[]): Buffer => encodeCommand(words.map((text) => Buffer.from(text, "latin1")));
+
+/** Bytes that went into new buffers meanwhile. */
+function countCopied(act: () => void): number {
+  let copied = 0;
+  const count = <Made extends { readonly length: number }>(made: Made): Made => {
+    copied += made.length;
+    return made;
+  };
+  const { concat, from } = Buffer;
+  const spies = [
+    vi.spyOn(Buffer, "concat").mockImplementation((...all) => count(concat(...all))),
+    vi.spyOn(Buffer, "from").mockImplementation((...all: Parameters<typeof from>) => count(Reflect.apply(from, Buffer, all))),
+  ];
+  try {
+    act();
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+  return copied;
+}
 
 test("commands pass or are replaced, whatever the pieces in which they arrive", () => {
   fc.assert(
@@ -86,6 +106,23 @@ test("an argument of 512 MB streams through: the command goes on once its name i
   expect(judge.passes[0]?.words.map(({ length }) => length)).toEqual([3, 1, keptBytes]);
   expect(judge.passes[0]?.bytes).toBe(536870912 + 4);
   expect(filter.atBoundary).toBe(true);
+});
+
+test.for<readonly [string, Buffer, string]>([
+  ["an inline command", Buffer.from(`get ${"x".repeat(60_000)}\n`), "pass"],
+  ["an argument", encoded(["hold", "x".repeat(60_000)]), "pass"],
+  ["a refused one", encoded(["hold", "x".repeat(60_000), "no"]), "<no>"],
+  ["one behind 60 others", encoded(["hold", ...Array.from({ length: 60 }, () => "y".repeat(900)), "x".repeat(5_000)]), "pass"],
+  ["one that passed long ago", encoded(["get", ...Array.from({ length: 60 }, () => "y".repeat(900)), "x".repeat(60_000)]), "pass"],
+])("%s in pieces of one byte is read without copying again what is there", ([, bytes, outcome]) => {
+  const copied = countCopied(() => {
+    const filter = new CommandFilter(new TestJudge());
+    const out = Array.from(bytes, (one) => filter.push(Buffer.of(one))).flat();
+    const whole = bytes[0] === "*".charCodeAt(0) ? bytes : encoded(bytes.toString().trim().split(" "));
+    expect(Buffer.concat(out)).toEqual(outcome === "pass" ? whole : Buffer.from(outcome));
+    expect(filter.heldBytes).toBe(0);
+  });
+  expect(copied).toBeLessThan(100 * bytes.length);
 });
 
 test("of many arguments the first ones are kept", () => {

@@ -1,3 +1,4 @@
+import { HeldBytes } from "../../../core/bytes/held-bytes.ts";
 import type { Filter } from "../frame-filter.ts";
 import { type Argument, argumentOf, type Command, keptArguments, keptBytes } from "./command.ts";
 import {
@@ -27,16 +28,25 @@ export interface CommandJudge {
 /** Maximum bytes of a command that wait for its decision. */
 const maxHeld = 64 * 1024;
 
-const nothing: Buffer = Buffer.alloc(0);
-
 /** The command that is being read. */
 interface Current {
   readonly words: Argument[];
+  /** Those of them that hold no chunk. */
+  detached: number;
   readonly count: number;
   /** Arguments still to come, the one that is being read included. */
   left: number;
   bytes: number;
   fate: "open" | "pass" | "drop";
+}
+
+/** The argument that is being read. */
+interface CurrentArgument {
+  /** What was kept of the chunks before; undefined: nothing. */
+  kept: HeldBytes | undefined;
+  readonly length: number;
+  /** Bytes that are still to come. */
+  left: number;
 }
 
 /**
@@ -47,12 +57,13 @@ interface Current {
 export class CommandFilter implements Filter {
   readonly #judge: CommandJudge;
   /** Bytes that wait: of a command without a decision, or of an incomplete line. The first `#scanned` of them have been read. */
-  #held: Buffer = nothing;
+  readonly #held = new HeldBytes();
   #scanned = 0;
+  /** Up to here the held bytes have no end of the line that is awaited. */
+  #searched = 0;
   #command: Current | undefined;
-  /** The argument that is being read: its pieces to keep, its length, and the bytes that are still to come. */
-  #argument: { kept: Buffer; readonly length: number; left: number } | undefined;
-  #opening: Buffer = nothing;
+  #argument: CurrentArgument | undefined;
+  #opening: Buffer = Buffer.alloc(0);
 
   constructor(judge: CommandJudge) {
     this.#judge = judge;
@@ -73,17 +84,21 @@ export class CommandFilter implements Filter {
 
   /** The bytes that go on, in order; those of one chunk that pass stay in one piece. Throws `invalid`, and what the judge throws. */
   push(chunk: Buffer): Buffer[] {
-    const reading = new Reading(this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]), this.#scanned);
-    this.#held = nothing;
+    const isHeld = this.#held.length > 0;
+    if (isHeld) this.#held.add(chunk);
+    const reading = new Reading(isHeld ? this.#held.bytes : chunk, this.#scanned, this.#searched);
     while (this.#step(reading));
     const { fate } = this.#command ?? {};
     const keep = fate === "open" ? reading.start : reading.at;
     if (fate === "drop") reading.skip();
     reading.flush(keep);
-    this.#held = Buffer.from(reading.bytes.subarray(keep));
+    // What goes on may lie in the same memory.
+    if (isHeld && keep > 0) this.#held.take();
+    if ((!isHeld || keep > 0) && keep < reading.bytes.length) this.#held.add(Buffer.from(reading.bytes.subarray(keep)));
     this.#scanned = reading.at - keep;
+    this.#searched = reading.searched - keep;
     this.#opening = Buffer.from(this.#opening);
-    if (this.#command !== undefined) this.#detach(this.#command);
+    if (this.#command !== undefined) detach(this.#command);
     if (fate === "open" && this.#held.length > maxHeld) throw protocolError("too long a command of its kind");
     return reading.out;
   }
@@ -93,18 +108,18 @@ export class CommandFilter implements Filter {
     const argument = this.#argument;
     if (argument === undefined) return this.#command === undefined ? this.#begin(reading) : this.#size(reading, this.#command);
     const step = Math.min(argument.left, reading.bytes.length - reading.at);
-    if (argument.kept.length < keptBytes && step > 0) {
-      const piece = reading.bytes.subarray(reading.at, reading.at + Math.min(step, keptBytes - argument.kept.length));
-      argument.kept = argument.kept.length === 0 ? piece : Buffer.concat([argument.kept, piece]);
-    }
+    const isLast = step === argument.left && reading.bytes.length - reading.at - step >= 2;
+    const piece = reading.bytes.subarray(reading.at, reading.at + Math.min(step, keptBytes - (argument.kept?.length ?? 0)));
+    if (!isLast && piece.length > 0) argument.kept ??= new HeldBytes();
+    argument.kept?.add(isLast ? piece : Buffer.from(piece), Math.min(argument.length, keptBytes));
     argument.left -= step;
     reading.at += step;
-    if (argument.left > 0 || reading.bytes.length - reading.at < 2) return false;
+    if (!isLast) return false;
     if (reading.bytes[reading.at] !== byte.cr || reading.bytes[reading.at + 1] !== byte.lf)
       throw protocolError("an argument is longer than announced");
     reading.at += 2;
     this.#argument = undefined;
-    if (this.#command !== undefined) this.#added(this.#command, { bytes: argument.kept, length: argument.length }, reading);
+    if (this.#command !== undefined) this.#added(this.#command, { bytes: argument.kept?.bytes ?? piece, length: argument.length }, reading);
     return true;
   }
 
@@ -124,7 +139,7 @@ export class CommandFilter implements Filter {
       if (count < 1) reading.flush(reading.at);
       reading.at += line.length;
       if (count < 1) reading.skip();
-      else this.#command = { words: [], count, left: count, bytes: 0, fate: "open" };
+      else this.#command = { words: [], detached: 0, count, left: count, bytes: 0, fate: "open" };
     }
     return true;
   }
@@ -154,7 +169,7 @@ export class CommandFilter implements Filter {
     if (length < 0) throw protocolError("invalid bulk length");
     reading.at += line.length;
     command.bytes += length;
-    this.#argument = { kept: nothing, length, left: length };
+    this.#argument = { kept: undefined, length, left: length };
     return true;
   }
 
@@ -184,13 +199,16 @@ export class CommandFilter implements Filter {
     if (verdict === "more") throw protocolError("too many arguments for a command of its kind");
     return verdict;
   }
+}
 
-  /** What is kept beyond the call must not hold the chunks of which it was a part. */
-  #detach(command: Current): void {
-    for (const [index, { bytes, length }] of command.words.entries())
-      if (bytes.length < bytes.buffer.byteLength) command.words[index] = { bytes: Buffer.from(bytes), length };
-    if (this.#argument !== undefined) this.#argument.kept = Buffer.from(this.#argument.kept);
+/** What is kept beyond the call must not hold the chunks of which it was a part. */
+function detach(command: Current): void {
+  const { words } = command;
+  for (let index = command.detached; index < words.length; index += 1) {
+    const word = words[index];
+    if (word !== undefined) words[index] = { bytes: Buffer.from(word.bytes), length: word.length };
   }
+  command.detached = words.length;
 }
 
 /** A chunk while it is read: up to `at`. The bytes between `from` and `at` are not in `out` yet. */
@@ -201,15 +219,19 @@ class Reading {
   from = 0;
   /** Where the command begins. */
   start = 0;
+  /** Up to here there is no end of the line at `at`. */
+  searched: number;
 
-  constructor(bytes: Buffer, at: number) {
+  constructor(bytes: Buffer, at: number, searched: number) {
     this.bytes = bytes;
     this.at = at;
+    this.searched = searched;
   }
 
   /** The line at `at` with its LF; undefined: incomplete. */
   line(limit: number): Buffer | undefined {
-    const end = this.bytes.indexOf(byte.lf, this.at) + 1;
+    const end = this.bytes.indexOf(byte.lf, Math.max(this.at, this.searched)) + 1;
+    if (end === 0) this.searched = this.bytes.length;
     const length = (end > 0 ? end : this.bytes.length) - this.at;
     if (length > limit || (end === 0 && length === limit))
       throw protocolError(limit === maxInlineBytes ? "too big inline request" : "too long a length");
