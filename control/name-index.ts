@@ -1,5 +1,7 @@
 import { canonicalName, namesMeant } from "../core/identity/cluster-names.ts";
 
+const nobody: ReadonlySet<string> = new Set();
+
 /** Hosts by id and by name. A name may belong to several hosts. */
 export class NameIndex {
   /** Id → names in canonical spelling. */
@@ -36,6 +38,15 @@ export class NameIndex {
   /** In canonical spelling. */
   namesOf(id: string): readonly string[] {
     return this.#names.get(id) ?? [];
+  }
+
+  get size(): number {
+    return this.#names.size;
+  }
+
+  /** Ids of the hosts that have exactly this name, in canonical spelling. */
+  holders(name: string): ReadonlySet<string> {
+    return this.#ids.get(name) ?? nobody;
   }
 
   /** Ids of the hosts that the target may mean: an id, a name, or either followed by `.cluster`. */

@@ -17,6 +17,7 @@ import type { LiveOffered } from "./inventory/live-offered.ts";
 import type { LiveProxies, ProxyReports } from "./inventory/live-proxies.ts";
 import type { OfferRoom } from "./inventory/offer-room.ts";
 import type { PresenceWatch } from "./inventory/presence-watch.ts";
+import type { NamesInUse } from "./inventory/names-in-use.ts";
 import type { RecordedNames } from "./inventory/recorded-names.ts";
 import type { Cluster } from "./open-cluster.ts";
 import type { Recordings } from "./recordings/recordings.ts";
@@ -55,6 +56,7 @@ export interface AuthContext {
   readonly usedProofs: UsedProofs;
   /** Names under which hosts are recorded. */
   readonly names: RecordedNames;
+  readonly namesInUse: NamesInUse;
   /** Answers of the proxies' version channels. */
   readonly channels: LiveChannels;
   /** Reports of proxies about themselves. */

@@ -27,6 +27,7 @@ import { LiveOffered } from "./inventory/live-offered.ts";
 import { LiveProxies, ProxyReports } from "./inventory/live-proxies.ts";
 import { listNodes } from "./inventory/nodes.ts";
 import { OfferRoom } from "./inventory/offer-room.ts";
+import { NamesInUse } from "./inventory/names-in-use.ts";
 import { PresenceWatch } from "./inventory/presence-watch.ts";
 import { RecordedNames } from "./inventory/recorded-names.ts";
 import { type Cluster, clusterNameWarnings, openCluster } from "./open-cluster.ts";
@@ -109,8 +110,9 @@ export async function openContext(
   const { upgradeChannels = {} } = config;
   const quotas = createHostQuotas(now, () => stores.room.spare, deps.connectionsOfUser);
   const names = new RecordedNames({ storage: stores.storage, log });
+  const namesInUse = new NamesInUse({ storage: stores.storage, clusterName, nodename, now });
   return {
-    context: { ...own, upgradeChannels, ...stores, ...live, ...openQueues(), rollouts, presence, shipping, recordings, quotas, names },
+    context: { ...own, upgradeChannels, ...stores, ...live, ...openQueues(), rollouts, presence, shipping, recordings, quotas, names, namesInUse },
     cluster,
   };
 }

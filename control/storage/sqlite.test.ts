@@ -156,3 +156,16 @@ test("a watch tells what another process writes, each change once, and what this
   await own.close();
   await other.close();
 });
+
+test("a reader takes what another process has written without waiting for it to be told", async () => {
+  using at = folder();
+  const [own, other] = [openSqlite({ path: at.path }), openSqlite({ path: at.path })];
+  const watch = own.watch(["/a/"], new AbortController().signal);
+  await other.put({ key: "/a/new", value: "1" });
+  await own.put({ key: "/a/own", value: "1" });
+  expect(watch.take().map((change) => (change.kind === "put" ? change.entry.key : change.key)).sort()).toEqual(["/a/new", "/a/own"]);
+  await other.delete("/a/new");
+  expect(watch.take()).toEqual([{ kind: "delete", key: "/a/new" }]);
+  await own.close();
+  await other.close();
+});

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { guarded, openDatabase } from "./open-database.ts";
-import type { Change, Entry, Expectation, ListOptions, Put, Storage, Write } from "./storage.ts";
+import type { Change, Entry, Expectation, ListOptions, Put, Storage, Watch, Write } from "./storage.ts";
 import { ChangeQueue, ForeignChanges } from "./watch-changes.ts";
 
 export interface SqliteOptions {
@@ -101,14 +101,15 @@ class SqliteStorage implements Storage {
     return this.#work(() => this.#commit(writes).flatMap((change) => (change.kind === "put" ? [change.entry] : [])));
   }
 
-  watch(prefixes: readonly string[], signal: AbortSignal): AsyncIterable<Change> {
+  watch(prefixes: readonly string[], signal: AbortSignal): Watch {
     const onAbort = (): void => queue.end();
-    const queue = new ChangeQueue(prefixes, (ended) => {
+    const onEnd = (ended: ChangeQueue): void => {
       this.#queues.delete(ended);
       this.#foreign.forget(ended);
       if (this.#queues.size === 0) clearInterval(this.#looking);
       signal.removeEventListener("abort", onAbort);
-    });
+    };
+    const queue = new ChangeQueue(prefixes, { onEnd, look: () => this.#work(() => this.#foreign.look()) });
     if (signal.aborted || !this.#database.isOpen) {
       queue.end();
       return queue;

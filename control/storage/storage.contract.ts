@@ -115,6 +115,23 @@ export function storageContract(name: string, open: () => Promise<Opened>): void
       expect((await changes.next()).done).toBe(true);
     });
 
+    test("a reader takes what has changed up to then, and no change twice; with too many it lists again", async () => {
+      await using t = await open();
+      const stop = new AbortController();
+      const watch = t.storage.watch(["/a/"], stop.signal);
+      expect(watch.take()).toEqual([]);
+      await t.storage.put({ key: "/a/1", value: "1" });
+      await t.storage.put({ key: "/b/1", value: "1" });
+      await t.storage.delete("/a/1");
+      expect(watch.take().map(describeChange)).toEqual(["put /a/1", "delete /a/1"]);
+      expect(watch.take()).toEqual([]);
+      await t.storage.batch(Array.from({ length: 1100 }, (_, index) => ({ key: `/a/${index}`, value: "" })));
+      for (let count = 0; count < 2; count += 1) expect(() => watch.take()).toThrow(expect.objectContaining({ code: "limit" }));
+      const other = t.storage.watch(["/a/"], stop.signal);
+      stop.abort();
+      expect(() => other.take()).toThrow(expect.objectContaining({ code: "unavailable" }));
+    });
+
     test("closing ends watches, and what comes later is refused", async () => {
       await using t = await open();
       const waiting = t.storage.watch(["/"], new AbortController().signal)[Symbol.asyncIterator]().next();

@@ -14,8 +14,17 @@ export interface Storage {
   /** Atomic, in order; no key twice. Returns the entries of the puts, in order. */
   batch(writes: readonly Write[]): Promise<readonly Entry[]>;
   /** Changes of keys with any of these prefixes, from this call on. Ends when the signal aborts or the storage closes; throws `limit` when the reader is too slow. */
-  watch(prefixes: readonly string[], signal: AbortSignal): AsyncIterable<Change>;
+  watch(prefixes: readonly string[], signal: AbortSignal): Watch;
   close(): Promise<void>;
+}
+
+/** Changes for one reader, who waits for each or takes them when it needs them. */
+export interface Watch extends AsyncIterable<Change> {
+  /**
+   * All changes up to now that were not read yet, those of other processes included: who applies them to what it listed knows the current state. Throws
+   * `limit` when there are too many, `unavailable` once the storage has closed.
+   */
+  take(): readonly Change[];
 }
 
 export interface Entry {

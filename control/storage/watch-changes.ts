@@ -1,5 +1,5 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import type { Change, Entry } from "./storage.ts";
+import type { Change, Entry, Watch } from "./storage.ts";
 
 /* Changes for a watch: a queue for its reader, and the writes of another process to the same database. */
 
@@ -7,17 +7,20 @@ import type { Change, Entry } from "./storage.ts";
 const maxQueued = 1_024;
 
 /** A bounded queue between a writer that never waits and one reader. */
-export class ChangeQueue implements AsyncIterableIterator<Change> {
+export class ChangeQueue implements AsyncIterableIterator<Change>, Watch {
   readonly #prefixes: readonly string[];
   readonly #onEnd: (queue: ChangeQueue) => void;
+  /** Queues what other processes have written. */
+  readonly #look: () => void;
   #held: Change[] = [];
   #wake: (() => void) | undefined;
   #ended = false;
   #failure: PlatformError | undefined;
 
-  constructor(prefixes: readonly string[], onEnd: (queue: ChangeQueue) => void) {
+  constructor(prefixes: readonly string[], { onEnd, look }: { readonly onEnd: (queue: ChangeQueue) => void; readonly look: () => void }) {
     this.#prefixes = prefixes;
     this.#onEnd = onEnd;
+    this.#look = look;
   }
 
   /** Queues the change if its key is watched. Never waits. */
@@ -55,6 +58,15 @@ export class ChangeQueue implements AsyncIterableIterator<Change> {
     this.#failure = undefined;
     if (failure !== undefined) throw failure;
     return { value: undefined, done: true };
+  }
+
+  take(): readonly Change[] {
+    if (!this.#ended) this.#look();
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#ended) throw new PlatformError("unavailable", "the watch has ended");
+    const taken = this.#held;
+    this.#held = [];
+    return taken;
   }
 
   return(): Promise<IteratorResult<Change, undefined>> {

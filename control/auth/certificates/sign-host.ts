@@ -3,8 +3,6 @@ import { baseName } from "../../../core/identity/cluster-names.ts";
 import { opensshHostCertificate } from "../../../core/identity/identity.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { Actor } from "../document.ts";
-import { otherNames } from "../inventory/names-in-use.ts";
-import { listNodes } from "../inventory/nodes.ts";
 import { checkHostNames } from "../tokens/host-names.ts";
 
 export interface SignHostAsk {
@@ -24,8 +22,8 @@ export async function signHost(context: AuthContext, ask: SignHostAsk): Promise<
   const { clusterName: cluster } = context;
   const [hostname, ...more] = ask.names;
   if (hostname === undefined) throw new PlatformError("invalid", "a host certificate needs a name", { hint: "give --host=<name>[,<name>]" });
-  const others = await otherNames(context, { role: "node", id: "" });
-  const taken = await namesOfAgents(context);
+  const others = await context.namesInUse.others({ id: "" });
+  const taken = await context.namesInUse.agents();
   refuseTaken(ask.names, taken, cluster);
   // Names of hosts without an agent do not conflict: this host may already be registered.
   const names = checkHostNames({ role: "node", hostname, names: more, cluster, others: { ...others, nodes: taken } });
@@ -39,16 +37,10 @@ export async function signHost(context: AuthContext, ask: SignHostAsk): Promise<
 }
 
 /** Clients trust the name in a host certificate: with the name of a host with an agent this one could impersonate it. */
-function refuseTaken(names: readonly string[], taken: ReadonlySet<string>, cluster: string): void {
+function refuseTaken(names: readonly string[], taken: Pick<ReadonlySet<string>, "has">, cluster: string): void {
   const double = names.find((name) => taken.has(baseName(name, cluster)));
   if (double === undefined) return;
   throw new PlatformError("denied", `${JSON.stringify(double)} is the name of a host with an agent`, {
     hint: "choose another name; remove a host that is gone with: tctl nodes rm",
   });
-}
-
-/** Base names. */
-async function namesOfAgents(context: AuthContext): Promise<ReadonlySet<string>> {
-  const nodes = await listNodes(context);
-  return new Set(nodes.map(({ spec }) => baseName(spec.hostname, context.clusterName)));
 }

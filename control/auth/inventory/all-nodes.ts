@@ -4,11 +4,8 @@ import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { type Actor, documentKey, fromEntry, named, type PutMode, toPut } from "../document.ts";
-import { findHost } from "./host-records.ts";
+import { findHost, opensshPrefix } from "./host-records.ts";
 import { deleteNode, getNode, listNodes, putNode } from "./nodes.ts";
-
-/** Prefix of the storage keys of hosts without an agent: code for agents does not see them. */
-export const opensshPrefix = "/openssh_node/";
 
 function opensshKey(name: string): string {
   return `${opensshPrefix}${encodeURIComponent(name)}`;

@@ -3,7 +3,7 @@ import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import type { Entry } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { fromEntry } from "../document.ts";
-import { opensshPrefix } from "./all-nodes.ts";
+import { opensshPrefix } from "./host-records.ts";
 import { fromNodeEntry } from "./nodes.ts";
 import { parseQuery } from "./query/parse-query.ts";
 import { type HostFacts, matchQuery, matchWords } from "./query/query.ts";

@@ -6,7 +6,6 @@ import { hostValidityMs, type IssuedCertificates } from "../authority/issue-cert
 import { signerWrite } from "../rotation/rotate.ts";
 import { judgeHostNames } from "../tokens/host-names.ts";
 import { nodeNamesWrite, proxyNamesWrite, requireHost } from "./host-records.ts";
-import { otherNames } from "./names-in-use.ts";
 
 interface HostCertificateAsk {
   readonly hostId: string;
@@ -61,7 +60,7 @@ export async function renewHost(context: AuthContext, host: HostIdentity, ask: R
   try {
     await requireHost(context.storage, host.role, host.id);
     const { clusterName: cluster, storage } = context;
-    const others = await otherNames(context, host);
+    const others = await context.namesInUse.others(host);
     const { names, refused } = judgeHostNames({ role: host.role, hostname: ask.hostname, names: ask.names, cluster, others, held: host.names[0] });
     const issued = await issueHostCertificates(context, { ...ask, names, hostId: host.id, role: host.role });
     const why = refused.map(({ message }) => message);

@@ -34,6 +34,9 @@ export async function requireHost(storage: Storage, role: HostRole, id: string):
   if ((await findHost(storage, role, id)) === undefined) throw removedError(id);
 }
 
+/** Prefix of the storage keys of hosts without an agent: code for agents does not see them. */
+export const opensshPrefix = "/openssh_node/";
+
 export function removedError(id: string): PlatformError {
   return new PlatformError("denied", `host ${id} was removed from the cluster`, { hint: "let it join again with a token" });
 }
@@ -117,7 +120,8 @@ export async function offerLimits(storage: Storage, id: string): Promise<OfferLi
   return entry === undefined ? {} : offerLimitsSchema.parse(JSON.parse(entry.value));
 }
 
-const proxyNamesPrefix = "/proxy-names/";
+/** Prefix of the storage keys of the names that proxies announced. */
+export const proxyNamesPrefix = "/proxy-names/";
 const proxyNamesSchema = z.array(z.string());
 /** Every proxy has these in its certificates; they belong to no host. */
 const ownOfAll: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "::1"]);
@@ -133,8 +137,7 @@ export function proxyNamesKey(id: string): string {
   return `${proxyNamesPrefix}${id}`;
 }
 
-/** The names that each proxy announced, by id. */
-export async function proxyNames(storage: Storage): Promise<readonly (readonly [id: string, names: readonly string[]])[]> {
-  const entries = await storage.list(proxyNamesPrefix);
-  return entries.map(({ key, value }) => [key.slice(proxyNamesPrefix.length), proxyNamesSchema.parse(JSON.parse(value))]);
+/** Parses a stored value. */
+export function readProxyNames(value: string): readonly string[] {
+  return proxyNamesSchema.parse(JSON.parse(value));
 }

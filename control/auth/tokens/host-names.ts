@@ -17,13 +17,13 @@ export interface HostNamesAsk {
 /** Names of others, as base names: names reached by the same target have the same base. */
 export interface OtherNames {
   /** Public addresses that proxies announced, and the cluster itself. */
-  readonly services: ReadonlySet<string>;
+  readonly services: Pick<ReadonlySet<string>, "has">;
   /** Host names of proxies: one node, on the same machine, may share each of them. */
-  readonly proxies: ReadonlySet<string>;
+  readonly proxies: Pick<ReadonlySet<string>, "has">;
   /** Host names of nodes. */
-  readonly nodes: ReadonlySet<string>;
+  readonly nodes: Pick<ReadonlySet<string>, "has">;
   /** Further names of nodes → host names of those that have them. Without those that hosts share on purpose. */
-  readonly more: ReadonlyMap<string, readonly string[]>;
+  readonly more: Pick<ReadonlyMap<string, readonly string[]>, "get">;
 }
 
 export interface JudgedNames {

@@ -12,7 +12,6 @@ import type { IssuedCertificates } from "../authority/issue-certificates.ts";
 import { checkDocument } from "../document.ts";
 import { issueHostCertificates } from "../inventory/host-certificates.ts";
 import { hostWrite, nodeNamesWrite, nodeServicesWrite, offerLimitsWrite, proxyNamesWrite } from "../inventory/host-records.ts";
-import { otherNames } from "../inventory/names-in-use.ts";
 import { checkLabels } from "../inventory/nodes.ts";
 import { checkHostNames } from "./host-names.ts";
 import { checkKubernetesJoin } from "./kubernetes-join.ts";
@@ -106,7 +105,7 @@ async function admissible(context: AuthContext, { ask, role, id, seen }: Applica
   await checkAccount(context, ask, seen);
   const stored = await usable(context, { ask, role, seen });
   refuseMisfit(ask.version);
-  const others = await otherNames(context, { role, id });
+  const others = await context.namesInUse.others({ id });
   const names = checkHostNames({ role, hostname: ask.hostname, names: ask.names, cluster: context.clusterName, others });
   return { stored, names, nodes: others.nodes };
 }
@@ -129,7 +128,7 @@ function refuseMisfit(peer: string): void {
 /** Legal, but worth a warning: users of this name get the answer that it is ambiguous. */
 function warnOfDouble(
   { log, clusterName }: AuthContext,
-  { role, hostname, nodes }: { role: JoinRole; hostname: string; nodes: ReadonlySet<string> },
+  { role, hostname, nodes }: { role: JoinRole; hostname: string; nodes: Pick<ReadonlySet<string>, "has"> },
 ): void {
   if (role === "node" && nodes.has(baseName(hostname, clusterName))) {
     log.warn("another node has the same name: both are reachable only by id, until one of them is removed with tctl nodes rm", { name: hostname });
