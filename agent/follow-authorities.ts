@@ -1,4 +1,4 @@
-import { type TrustedKeys, trustedDigest } from "../core/api/trusted-keys.ts";
+import { type ReportedKeys, type TrustedKeys, trustedDigest } from "../core/api/trusted-keys.ts";
 import { errorText } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import type { AccessSource } from "./access/access-source.ts";
@@ -13,7 +13,7 @@ export interface AuthorityFollower {
 /** A host's identity, as far as it holds the authorities. */
 export interface KnownAuthorities {
   current(): TrustedKeys;
-  learn(newest: TrustedKeys): void;
+  learn(newest: ReportedKeys): void;
 }
 
 /** Keeps the authorities in this host's identity equal to the auth service's, until the signal. One request at a time. */

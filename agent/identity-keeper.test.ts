@@ -20,6 +20,41 @@ test("a reversed validity is due at once", () => {
   expect(nextRenewal({ from: new Date(5000), to: new Date(0) }, 0.5)).toBe(5000);
 });
 
+test("after a rotation it renews within the time that the auth service states for all hosts", async () => {
+  const [cluster, other] = [await insideAuthorities(), await insideAuthorities()];
+  const held = await cluster.host("web-1");
+  const start = credentialsValidity(held).from.getTime();
+  let now = start;
+  const seen = { saves: 0, renewals: new Array<number>() };
+  const store = {
+    load: async () => held,
+    save: async () => {
+      seen.saves += 1;
+    },
+    peek: async () => held,
+  };
+  const client = async () => {
+    seen.renewals.push(now - start);
+    throw new PlatformError("unavailable", "not now");
+  };
+  const join = async () => expect.fail("it has an identity");
+  const keeper = await IdentityKeeper.open({ store, hostname: "web-1", names: [], log: silentLog, join, client, now: () => now, random: () => 0.5 });
+  const end = new AbortController();
+  const keeping = keeper.keep(end.signal);
+  // Each set of keys makes it look at the clock again.
+  for (const [index, seconds] of [0, 20, 50].entries()) {
+    now = start + seconds * 1000;
+    const keys = { ...pickTrustedKeys(held), hostCaSsh: [other.hostCaSsh, cluster.hostCaSsh], userCaPem: [String(index)] };
+    keeper.learn({ ...keys, renewalSpreadMs: 100_000 });
+    await until("it has stored the keys", () => seen.saves > index);
+    for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+  }
+  await until("it renews", () => seen.renewals.length > 0);
+  expect(seen.renewals).toEqual([50_000]);
+  end.abort();
+  await keeping;
+});
+
 test("a replaced process takes what its successor has renewed and stored; it neither renews nor writes", async () => {
   const cluster = await insideAuthorities();
   const held = await cluster.host("web-1");

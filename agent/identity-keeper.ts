@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AuthClient } from "../core/api/auth-client.ts";
 import { credentialsValidity, type HostCredentials, renewHost } from "../core/api/host-credentials.ts";
-import { isSignedByFirst, pickTrustedKeys, type TrustedKeys, trustedDigest } from "../core/api/trusted-keys.ts";
+import { isSignedByFirst, pickTrustedKeys, type ReportedKeys, trustedDigest } from "../core/api/trusted-keys.ts";
 import { errorText, PlatformError } from "../core/errors/platform-error.ts";
 import { canonicalName, namesMeant } from "../core/identity/cluster-names.ts";
 import { fromSshCertificate } from "../core/identity/identity.ts";
@@ -27,7 +27,7 @@ export interface IdentityOptions {
 
 /** Longest sleep, ms: timers stand still while the machine sleeps, so the wall clock is checked after each. */
 const longestNapMs = 60_000;
-/** After a rotation, the hosts of a cluster ask for new certificates within this time, ms. */
+/** After a rotation, the hosts of a cluster ask for new certificates within this time, ms, unless the auth service states another. */
 const rotatedSpreadMs = 15_000;
 
 /** This host's identity: loaded or obtained by joining, kept on disk, renewed long before it expires. */
@@ -132,7 +132,7 @@ export class IdentityKeeper {
   }
 
   /** The cluster's authorities as they are now: stored, and a certificate that another key signed is renewed soon. */
-  learn(keys: TrustedKeys): void {
+  learn(keys: ReportedKeys): void {
     if (trustedDigest(keys) === trustedDigest(this.#current)) return;
     const { log } = this.#options;
     this.#current = { ...this.#current, ...pickTrustedKeys(keys) };
@@ -140,14 +140,14 @@ export class IdentityKeeper {
     // A process that another one has replaced leaves the file to that one.
     if (!this.#isKept) return;
     this.#store(this.#current).catch((error: unknown) => log.warn("could not store the cluster CA keys", { error: errorText(error) }));
-    this.#renewIfRotated();
+    this.#renewIfRotated(keys.renewalSpreadMs);
   }
 
   /** All hosts of a cluster learn of a rotation at the same moment: each waits for a random time. */
-  #renewIfRotated(): void {
+  #renewIfRotated(spreadMs = rotatedSpreadMs): void {
     if (isSignedByFirst(this.#current)) return;
     const { now = Date.now, random = Math.random } = this.#options;
-    this.#due = Math.min(this.#due, now() + random() * rotatedSpreadMs);
+    this.#due = Math.min(this.#due, now() + random() * spreadMs);
     this.#wake.abort();
   }
 

@@ -1,4 +1,4 @@
-import { pickTrustedKeys, type TrustedKeys } from "../../core/api/trusted-keys.ts";
+import { pickTrustedKeys, type ReportedKeys, type TrustedKeys } from "../../core/api/trusted-keys.ts";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../core/identity/identity.ts";
 import type { Log } from "../../core/log/log.ts";
@@ -8,7 +8,7 @@ import { type RecordingMode, recordingModes } from "../../core/resources/recordi
 import { type Role, roleDocument } from "../../core/resources/role.ts";
 
 /** Roles and authorities as of one revision. */
-export interface Access extends TrustedKeys {
+export interface Access extends ReportedKeys {
   readonly revision: string;
   readonly roles: readonly Role[];
   /** Names of roles that exist but that this version cannot read. */
@@ -24,6 +24,8 @@ export interface AccessAnswer extends TrustedKeys {
   readonly locksJson: readonly string[];
   /** Empty for an older auth service, which does not accept recordings. */
   readonly sessionRecording: string;
+  /** 0 or left out: an older auth service. */
+  readonly renewalSpreadSeconds?: number;
 }
 
 export interface AccessSource {
@@ -136,8 +138,9 @@ function toAccess(answer: AccessAnswer, log: Log): Access {
   if (unreadable.length > 0)
     log.warn("this version of the agent cannot read some roles: users holding these roles are denied", { roles: unreadable });
   const locks = readDocuments(lockDocument, answer.locksJson);
-  const { revision } = answer;
-  return { revision, roles, unreadable, locks, ...pickTrustedKeys(answer), sessionRecording: modeOf(answer.sessionRecording) };
+  const { revision, renewalSpreadSeconds = 0 } = answer;
+  const keys = { ...pickTrustedKeys(answer), renewalSpreadMs: renewalSpreadSeconds === 0 ? undefined : renewalSpreadSeconds * 1000 };
+  return { revision, roles, unreadable, locks, ...keys, sessionRecording: modeOf(answer.sessionRecording) };
 }
 
 /** A mode that this version does not know is as strict as the strictest that it knows. */

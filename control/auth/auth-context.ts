@@ -56,6 +56,7 @@ export interface AuthContext {
   readonly usedProofs: UsedProofs;
   /** Names under which hosts are recorded. */
   readonly names: RecordedNames;
+  /** Names of the cluster and of all hosts, by which those in certificates are judged. */
   readonly namesInUse: NamesInUse;
   /** Answers of the proxies' version channels. */
   readonly channels: LiveChannels;

@@ -83,9 +83,10 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
   const remote = new AbortController();
   const sockets = deps.sockets ?? new ListenSockets();
   const rateLimit = createRateLimit(deps.anonymousLimit ?? anonymousLimit);
+  const joinChecks = createRateLimit(deps.anonymousLimit ?? anonymousLimit);
   const names = [...new Set([config.nodename, ...config.names, "localhost", "127.0.0.1", "::1"])];
   const own = await openOwnCertificate(context, { id: cluster.authId, names, renewed: () => writeAdmin() });
-  const server = createAuthServer({ context, rateLimit, identity: (servername) => own.chain(servername), shutdown: remote.signal });
+  const server = createAuthServer({ context, rateLimit, joinChecks, identity: (servername) => own.chain(servername), shutdown: remote.signal });
   const listeners: TcpListener[] = [];
   const writeAdmin = (): void => {
     if (listeners[0] !== undefined) writeAdminFile(adminFile, own.credentials, listeners[0].address);
@@ -107,7 +108,7 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
     inject: (stream, remoteAddress) => server.accept(stream, remoteAddress),
     localClient: (role) => {
       const caller = (): Caller => localCaller(role, cluster, now());
-      return localClient({ context, rateLimit, caller, shutdown: stop.signal });
+      return localClient({ context, rateLimit, joinChecks, caller, shutdown: stop.signal });
     },
     issueProxy: async (proxyNames) => {
       await storage.put(proxyNamesWrite(cluster.proxyId, { hostname: config.nodename, names: proxyNames }));

@@ -11,6 +11,12 @@ export interface TrustedKeys {
   readonly userCaSsh: readonly string[];
 }
 
+/** Keys as the auth service has just reported them. */
+export interface ReportedKeys extends TrustedKeys {
+  /** Time over which agents spread renewals with another signing key, ms; undefined: an auth service of an older version. */
+  readonly renewalSpreadMs?: number | undefined;
+}
+
 export function pickTrustedKeys({ hostCaPem, userCaPem, hostCaSsh, userCaSsh }: TrustedKeys): TrustedKeys {
   return { hostCaPem, userCaPem, hostCaSsh, userCaSsh };
 }

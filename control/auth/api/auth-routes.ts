@@ -23,6 +23,7 @@ export const maxRequest = 1_000_000;
 export function authRoutes(deps: {
   context: AuthContext;
   rateLimit: RateLimit;
+  joinChecks: RateLimit;
   callerOf: (handler: HandlerContext) => Caller;
 }): (router: ConnectRouter) => void {
   const service = guarded(deps, {
@@ -54,9 +55,15 @@ export function authRoutes(deps: {
 }
 
 /** A client within this process: no TLS, the same permissions and checks as over the wire. Calls throw PlatformError. */
-export function localClient(deps: { context: AuthContext; rateLimit: RateLimit; caller: () => Caller; shutdown: AbortSignal }): AuthClient {
-  const { context, rateLimit, caller, shutdown } = deps;
-  const transport = createRouterTransport(authRoutes({ context, rateLimit, callerOf: caller }), {
+export function localClient(deps: {
+  context: AuthContext;
+  rateLimit: RateLimit;
+  joinChecks: RateLimit;
+  caller: () => Caller;
+  shutdown: AbortSignal;
+}): AuthClient {
+  const { context, rateLimit, joinChecks, caller, shutdown } = deps;
+  const transport = createRouterTransport(authRoutes({ context, rateLimit, joinChecks, callerOf: caller }), {
     router: { readMaxBytes: maxRequest, shutdownSignal: shutdown },
   });
   const translated = async <T>(work: () => Promise<T>): Promise<T> => {

@@ -34,6 +34,7 @@ const flushMs = 250;
 export interface AuthServerDeps {
   readonly context: AuthContext;
   readonly rateLimit: RateLimit;
+  readonly joinChecks: RateLimit;
   /** Leaf and authority, PEM, and the key: requested for every connection, with its SNI, so that a renewed one is used at once. */
   readonly identity: (servername?: string) => { readonly certificate: string; readonly privateKey: string };
   /** Aborted when the service stops; it ends streams. */
@@ -135,7 +136,7 @@ function http2Server(deps: AuthServerDeps, sessions: ReadonlyMap<Http2Session, {
     return peer;
   };
   const handle = connectNodeAdapter({
-    routes: authRoutes({ context: deps.context, rateLimit: deps.rateLimit, callerOf }),
+    routes: authRoutes({ context: deps.context, rateLimit: deps.rateLimit, joinChecks: deps.joinChecks, callerOf }),
     contextValues: (request) => {
       const session = "stream" in request ? request.stream.session : undefined;
       return createContextValues().set(peerKey, session === undefined ? undefined : sessions.get(session)?.peer);

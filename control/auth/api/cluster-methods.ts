@@ -11,6 +11,7 @@ import type { AuthContext } from "../auth-context.ts";
 import { trustedKeys } from "../authority/open-authorities.ts";
 import { keepClusterProxy, listProxies, proxiesRevision, proxyStates } from "../inventory/cluster-proxies.ts";
 import { keepProxyVersion, removedError } from "../inventory/host-records.ts";
+import { renewalSpread } from "../rotation/renewal-spread.ts";
 import { clusterWarnings } from "../warnings/cluster-warnings.ts";
 import { hostOf } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
@@ -51,7 +52,8 @@ export function clusterMethods(api: Api): Handlers<"getCluster" | "getAccess" | 
         locksJson: [...locks],
         opensshNodesJson: isAgent ? [] : [...opensshNodes],
       };
-      return { ...access, ...trustedKeys(context.authorities), sessionRecording: context.sessionRecording };
+      const renewalSpreadSeconds = isAgent ? renewalSpread(await context.namesInUse.agentCount(), context.authorities.rotation("host").state) : 0;
+      return { ...access, ...trustedKeys(context.authorities), sessionRecording: context.sessionRecording, renewalSpreadSeconds };
     },
     watchAccess: async function* ({ publicAddr, version }, caller, signal) {
       const { id, role } = hostOf(caller);

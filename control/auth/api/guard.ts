@@ -13,6 +13,8 @@ import { type MethodName, requirePermission } from "./permissions.ts";
 export interface Api {
   readonly context: AuthContext;
   readonly rateLimit: RateLimit;
+  /** Checks of join tokens, refused or not: a bucket of their own, so that checks do not keep hosts at the same address from joining. */
+  readonly joinChecks: RateLimit;
   /** Throws `unauthenticated` when the connection's certificate was refused. */
   readonly callerOf: (handler: HandlerContext) => Caller;
 }

@@ -20,7 +20,7 @@ import { clusterFacts, mostWatches, newerWatches } from "./cluster-methods.ts";
 import type { Api, Handlers } from "./guard.ts";
 
 export function hostMethods(api: Api): Handlers<"join" | "checkJoin" | "renewHost"> {
-  const { context, rateLimit } = api;
+  const { context, rateLimit, joinChecks } = api;
   /** Only refusals are counted: a thousand hosts may join at once from behind one address. */
   const limited = async <T>(address: string, work: () => Promise<T>): Promise<T> => {
     rateLimit.check(address, context.now());
@@ -40,6 +40,7 @@ export function hostMethods(api: Api): Handlers<"join" | "checkJoin" | "renewHos
     },
     checkJoin: async ({ token, idToken, role, hostname, names, version, services }, { address }) => {
       const ask = { token, idToken, role, hostname, names, version, services, address };
+      joinChecks.take(address, context.now());
       const { metadata, spec } = await limited(address, () => checkJoin(context, ask));
       return { expires: metadata.expires ?? "", ...(spec.uses_left !== undefined && { usesLeft: spec.uses_left }) };
     },

@@ -12,7 +12,7 @@ const following: Readonly<Record<RotationPhase, readonly RotationPhase[]>> = {
 };
 
 /** A third of the grace for each of three phases. */
-const steps = 3;
+export const steps = 3;
 /** Shortest automatic rotation, seconds: hosts and proxies need a moment to learn of a phase. */
 export const leastGraceSeconds = 15;
 export const usualGraceSeconds = 30 * 3_600;
