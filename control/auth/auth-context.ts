@@ -77,8 +77,8 @@ export interface AuthContext {
   readonly connectionQueues: Queues;
   /** The API server of the Kubernetes cluster in which this process is a pod. */
   readonly kubernetes: OpenApi | undefined;
-  /** Of service accounts, by that API server. */
-  readonly reviews: Queue;
+  /** Of service accounts, by that API server; by the client's network. */
+  readonly reviews: Queues;
   readonly log: Log;
   readonly now: () => Date;
 }

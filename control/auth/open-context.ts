@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { createQueue, createQueues } from "../../core/limits/queue.ts";
+import { createFairQueue } from "../../core/limits/fair-queue.ts";
+import { createQueues } from "../../core/limits/queue.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { Node } from "../../core/resources/node.ts";
 import type { FailedReload } from "../../core/resources/proxy-facts.ts";
@@ -144,7 +145,7 @@ function openQueues(): Pick<AuthContext, "queues" | "slowQueues" | "connectionQu
     queues: createQueues({ atOnce: 1, waiting: 15 }),
     slowQueues: createQueues({ atOnce: 1, waiting: maxSlow - 1 }),
     connectionQueues: createQueues({ atOnce: 1, waiting: maxChanges - 1 }),
-    reviews: createQueue({ atOnce: 4, waiting: 200, what: "joins by service accounts" }),
+    reviews: createFairQueue({ atOnce: 4, waiting: 200, what: "joins by service accounts" }),
   };
 }
 

@@ -2,10 +2,12 @@ import { randomUUID } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { baseName } from "../../../core/identity/cluster-names.ts";
 import { serviceKinds, serviceNames } from "../../../core/kinds/service-kinds.ts";
+import type { Queue } from "../../../core/limits/queue.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import { joinRoles, type Token, tokenServices } from "../../../core/resources/token.ts";
 import { misfitText } from "../../../core/versions/compare-versions.ts";
 import { version as clusterVersion } from "../../../core/versions/version.ts";
+import { clientNetwork } from "../../limits/request-limit.ts";
 import type { Write } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { IssuedCertificates } from "../authority/issue-certificates.ts";
@@ -111,11 +113,13 @@ async function admissible(context: AuthContext, { ask, role, id, seen }: Applica
 }
 
 /** A pod proves its account before it learns anything about the token: its name is not a secret. */
-async function checkAccount(context: AuthContext, { token: name, idToken }: JoinFacts, seen: Seen): Promise<void> {
+async function checkAccount(context: AuthContext, { token: name, idToken, address }: JoinFacts, seen: Seen): Promise<void> {
   const stored = idToken === "" ? undefined : await findTokenByName(context, name);
   if (stored === undefined) return;
   seen.token = name;
-  const { clusterName: audience, kubernetes: api, reviews: queue } = context;
+  const { clusterName: audience, kubernetes: api, reviews } = context;
+  // Anybody can name an account that the token allows: a network with many such requests takes turns with the others.
+  const queue: Queue = async (work) => await reviews(clientNetwork(address), work);
   await checkKubernetesJoin({ token: stored.token, idToken, audience, now: context.now(), api, queue });
 }
 

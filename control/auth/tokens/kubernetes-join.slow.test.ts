@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
+import type { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { ApiRequest } from "../../../core/kubernetes/kubernetes-api.ts";
 import { kubernetesSigner, podClaims } from "../../../test/inside/kubernetes-signer.ts";
-import { openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { joinFacts, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
 import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
+import { until } from "../../../test/world/until.ts";
 
 const signer = kubernetesSigner();
 const cluster = "test";
@@ -139,6 +141,34 @@ test.for<readonly [string, { status: number; body: unknown }, string]>([
   await using t = await openTestAuth({ kubernetes: apiServer(() => answer).open });
   await put(t, tokenDocument({ allow }));
   await expect(join(t, valid(t))).rejects.toMatchObject({ code });
+});
+
+test("one network that fills the queue of reviews takes no other network's turn", async () => {
+  const flood = Promise.withResolvers<void>();
+  const api = apiServer(() => reviewed(good));
+  const open = async () => {
+    await flood.promise;
+    return await api.open();
+  };
+  await using t = await openTestAuth({ kubernetes: open });
+  await put(t, tokenDocument({ allow }));
+  let refused = 0;
+  const clients = Array.from({ length: 5 }, () => t.connect());
+  const ask = () => ({ ...joinFacts("node", "kube-agents", { idToken: valid(t), services: ["app"] }), ...publicKeys(keys) });
+  const keys = generateKeys();
+  const joins = Array.from({ length: 230 }, async (_, index) => {
+    await clients[index % clients.length]?.join(ask()).catch(({ code }: PlatformError) => {
+      expect(code).toBe("limit");
+      refused += 1;
+    });
+  });
+  // Four are reviewed, and 200 wait.
+  await until("the queue is full", () => refused === 26);
+  const elsewhere = t.connect(undefined, "198.51.100.7").join(ask());
+  await Promise.race([elsewhere, until("it has a place", () => refused === 27)]);
+  flood.resolve();
+  expect(await elsewhere).toMatchObject({ hostId: expect.any(String) });
+  await Promise.all(joins);
 });
 
 test("outside of a cluster there is no API server to ask", async () => {
