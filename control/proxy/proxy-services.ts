@@ -114,7 +114,7 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
     lists: new ListRoom(deps.listLimits),
     appSites: new AppSites({ offers: registry, ownNames: ownNames(config), domain: appsDomain(config) }),
     forwarded: new ForwardedPeers(config.trustForwardedFor),
-    cancels: new CancelRequests({ tunnels: () => registry.all(), log, now, clock }),
+    cancels: new CancelRequests({ tunnels: () => registry.all(), log, now }),
     mysqlVersion: config.mysqlVersion ?? "8.4.0",
     sockets: deps.sockets,
     ...newLife(),

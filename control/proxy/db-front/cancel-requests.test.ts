@@ -36,7 +36,7 @@ function world(agents: readonly FakeAgent[]) {
       return near;
     },
   }));
-  const requests = new CancelRequests({ tunnels: () => tunnels, log: silentLog, now: () => new Date(time.ms), clock: () => time.ms });
+  const requests = new CancelRequests({ tunnels: () => tunnels, log: silentLog, now: () => new Date(time.ms) });
   return { requests, got, time };
 }
 
@@ -62,6 +62,24 @@ test("an address has a burst, then two requests a second; others are not affecte
   time.ms = 1_000;
   for (let count = 0; count < 5; count += 1) await requests.send(key, "192.0.2.1:6");
   expect(got).toHaveLength(23);
+  // Far more than people send; each costs one stream here.
   for (let address = 0; address < 200; address += 1) await requests.send(key, `198.51.100.${address}:1`);
-  expect(got.length).toBeLessThanOrEqual(23 + 100);
+  expect(got).toHaveLength(223);
+});
+
+test("all addresses of one IPv6 network share a burst", async () => {
+  const { requests, got } = world([{}]);
+  for (let address = 0; address < 50; address += 1) await requests.send(key, `[2001:db8:1:1::${address.toString(16)}]:5`);
+  expect(got).toHaveLength(20);
+  await requests.send(key, "[2001:db8:1:2::1]:5");
+  expect(got).toHaveLength(21);
+});
+
+test("all requests together may use a number of streams: with many agents they are fewer", async () => {
+  const { requests, got, time } = world([{}, ...Array.from({ length: 499 }, () => ({ isBroken: true }))]);
+  for (let address = 0; address < 200; address += 1) await requests.send(key, `198.51.100.${address}:1`);
+  expect(got).toHaveLength(100);
+  time.ms = 1_000;
+  for (let address = 0; address < 200; address += 1) await requests.send(key, `203.0.113.${address}:1`);
+  expect(got).toHaveLength(120);
 });

@@ -1,9 +1,8 @@
 import { once } from "node:events";
-import { limitedRate } from "../../../core/limits/limited-rate.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { ipOf } from "../../../core/transport/host-port.ts";
 import { encodeStreamRequest } from "../../../core/transport/stream-request.ts";
 import { Buckets } from "../../limits/buckets.ts";
+import { clientNetwork } from "../../limits/request-limit.ts";
 import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
 
 export interface CancelDeps {
@@ -11,15 +10,17 @@ export interface CancelDeps {
   readonly tunnels: () => Iterable<Pick<Tunnel, "offered" | "draining" | "ended" | "openStream">>;
   readonly log: Pick<Log, "info" | "debug">;
   readonly now: () => Date;
-  /** Monotonic milliseconds. */
-  readonly clock: () => number;
 }
 
-/** Requests of one address, and of all: nobody has proven anything, and each goes to every agent with a PostgreSQL database. */
-const ofAddress = { burst: 20, perSecond: 2 } as const;
-const ofAll = { burst: 100, perSecond: 20 } as const;
-/** Addresses that are remembered. */
-const maxAddresses = 10_000;
+/** Requests of one network: nobody has proven anything. */
+const ofNetwork = { burst: 20, perSecond: 2 } as const;
+/** Networks that are remembered. */
+const maxNetworks = 10_000;
+/**
+ * Streams of all requests together, as each request goes to every agent with a PostgreSQL database: those of 20 requests a second where 500 agents have some, and
+ * of as many more requests where fewer have.
+ */
+const ofAll = { burst: 50_000, perSecond: 10_000 } as const;
 /** Agents that get one request, and streams for requests that are open at a time. */
 const maxAgents = 500;
 const maxOpen = 1_000;
@@ -32,23 +33,23 @@ const takenMs = 3_000;
  */
 export class CancelRequests {
   readonly #deps: CancelDeps;
-  readonly #addresses = Buckets.ofAtMost(maxAddresses, ofAddress);
-  readonly #admit: () => boolean;
+  readonly #networks = Buckets.ofAtMost(maxNetworks, ofNetwork);
+  readonly #all = new Buckets(ofAll);
   #open = 0;
 
   constructor(deps: CancelDeps) {
     this.#deps = deps;
-    this.#admit = limitedRate(ofAll, deps.clock);
   }
 
   /** `key`: process id and secret. Resolves once the agents have dealt with it, or after a moment. Never throws. */
   async send(key: Buffer, peer: string): Promise<void> {
     const { log, now } = this.#deps;
-    if (!this.#addresses.take(ipOf(peer), [1], now()) || !this.#admit())
+    const agents = this.#agents();
+    if (!this.#networks.take(clientNetwork(peer), [1], now()) || !this.#all.take("", [Math.max(1, agents.length)], now()))
       return log.debug("a request to cancel a query was dropped: too many", { peer });
     const { promise: late, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, takenMs);
-    await Promise.race([late, Promise.all(this.#agents().map(async (agent) => await this.#ask(agent, key, peer)))]);
+    await Promise.race([late, Promise.all(agents.map(async (agent) => await this.#ask(agent, key, peer)))]);
     clearTimeout(timer);
   }
 
