@@ -58,7 +58,7 @@ export async function signDatabaseClient(context: AuthContext, ask: DatabaseClie
   if (asAdmin && grant.account === undefined)
     throw new PlatformError("denied", `access denied: the roles of ${user} make no accounts at ${database}`);
   const validBefore = asAdmin ? soonest(identity.validBefore, new Date(now.getTime() + adminMs)) : identity.validBefore;
-  context.usedProofs.use(asAdmin ? `${proofId} admin` : proofId, now);
+  context.usedProofs.use(asAdmin ? `${proofId} admin` : proofId, { hostId, now });
   const issued = await context.authorities.issueDatabase("db_client", { tlsPublicKey, now, validBefore, subject: [["CN", account]], names: [] });
   const event = { event: "cert.create", user: identity.name, name: account, kind: "db_client", expires: validBefore.toISOString() } as const;
   context.audit.emit({ ...event, "addr.remote": clientAddress.slice(0, 256) });
