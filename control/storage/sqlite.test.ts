@@ -157,7 +157,7 @@ test("a watch tells what another process writes, each change once, and what this
   await other.close();
 });
 
-test("a reader takes what another process has written without waiting for it to be told", async () => {
+test("a reader takes what another process has written without waiting for the next look", async () => {
   using at = folder();
   const [own, other] = [openSqlite({ path: at.path }), openSqlite({ path: at.path })];
   const watch = own.watch(["/a/"], new AbortController().signal);
