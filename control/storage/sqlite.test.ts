@@ -163,7 +163,12 @@ test("a reader takes what another process has written without waiting for the ne
   const watch = own.watch(["/a/"], new AbortController().signal);
   await other.put({ key: "/a/new", value: "1" });
   await own.put({ key: "/a/own", value: "1" });
-  expect(watch.take().map((change) => (change.kind === "put" ? change.entry.key : change.key)).sort()).toEqual(["/a/new", "/a/own"]);
+  expect(
+    watch
+      .take()
+      .map((change) => (change.kind === "put" ? change.entry.key : change.key))
+      .sort(),
+  ).toEqual(["/a/new", "/a/own"]);
   await other.delete("/a/new");
   expect(watch.take()).toEqual([{ kind: "delete", key: "/a/new" }]);
   await own.close();

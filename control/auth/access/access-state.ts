@@ -4,9 +4,8 @@ import { serviceKinds, serviceNames } from "../../../core/kinds/service-kinds.ts
 import { parseJson } from "../../../core/resources/document.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { authorityPrefix } from "../authority/key-ring.ts";
-import { opensshPrefix } from "../inventory/host-records.ts";
 import { clusterProxiesPrefix, proxiesRevision } from "../inventory/cluster-proxies.ts";
-import { removedHosts } from "../inventory/host-records.ts";
+import { opensshPrefix, removedHosts } from "../inventory/host-records.ts";
 import { findMaintenance, maintenancePrefix } from "../rollout/maintenance.ts";
 import { locksPrefix } from "./locks.ts";
 import { resourceChanged, resourcePrefixes, resourcesRevision } from "./resources-revision.ts";

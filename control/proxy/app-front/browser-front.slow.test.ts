@@ -229,13 +229,13 @@ describe("with a session", () => {
   });
 
   describe("a browser that reads nothing", () => {
-    /** What is done each minute: not all timers are faked, since the agent would be lost. */
+    /** What is done every six minutes: not all timers are faked, since the agent would be lost. */
     const looks = new Map<NodeJS.Timeout, () => void>();
     beforeEach(() => {
       const [begin, end] = [setInterval, clearInterval];
       vi.stubGlobal("setInterval", (look: () => void, ms: number) => {
         const timer = begin(look, ms);
-        if (ms === 60_000) looks.set(timer, look);
+        if (ms === 360_000) looks.set(timer, look);
         return timer;
       });
       vi.stubGlobal("clearInterval", (timer: NodeJS.Timeout) => {
@@ -247,7 +247,7 @@ describe("with a session", () => {
       vi.unstubAllGlobals();
       looks.clear();
     });
-    const minutes = (count: number): void => {
+    const looksPassed = (count: number): void => {
       for (let times = 0; times < count; times += 1) for (const look of [...looks.values()]) look();
     };
 
@@ -268,7 +268,7 @@ describe("with a session", () => {
       });
     };
 
-    test("is cut off after minutes, with what it holds at the application", async () => {
+    test("is cut off after half an hour, with what it holds at the application", async () => {
       const cookie = await site.signIn();
       const full = Promise.withResolvers<ServerResponse>();
       site.serve = (_request, response) => void fill(response.writeHead(200)).then(() => full.resolve(response));
@@ -277,9 +277,9 @@ describe("with a session", () => {
       const [response] = (await once(request, "response")) as [IncomingMessage];
       response.on("error", () => {});
       const held = await full.promise;
-      minutes(4);
+      looksPassed(4);
       expect(held.destroyed).toBe(false);
-      minutes(2);
+      looksPassed(2);
       await until("the application knows", () => held.destroyed);
     });
 
@@ -302,7 +302,7 @@ describe("with a session", () => {
       open.end();
       const [, socket] = (await once(open, "upgrade")) as [IncomingMessage, Duplex];
       await full.promise;
-      minutes(10);
+      looksPassed(10);
       streams[0]?.write("data: 1\n\n");
       expect(String((await once(response, "data"))[0])).toBe("data: 1\n\n");
       let got = 0;

@@ -35,6 +35,11 @@ export interface BrowserFrontServices extends HandOffServices {
 /** Time for the headers of a request, and of an idle connection, ms. Bodies and answers take as long as they take: uploads, event streams. */
 const headersMs = 20_000;
 const keepAliveMs = 75_000;
+/**
+ * Time after which a browser that takes nothing of what waits for it is cut off, ms. The kernel's buffers hide the progress of up to 1.7 MB: a reader of 1 KB/s
+ * must not look like one that reads nothing.
+ */
+const unreadMs = 1_800_000;
 
 /**
  * Browsers at the host names of applications: requests with a session go on to an agent, and browsers without one to the proxy's page that signs them in.
@@ -80,7 +85,7 @@ export function createBrowserFront(services: BrowserFrontServices): ServeBrowser
       services.log.debug("cut off a browser that does not read", { peer });
       socket.destroy();
     };
-    const unlimited = limitStuck(socket, { stuck });
+    const unlimited = limitStuck(socket, { stuckMs: unreadMs, stuck });
     socket.once("close", unlimited);
     arrivals.set(socket, { ...arrival, unlimited });
     server.emit("connection", socket);
