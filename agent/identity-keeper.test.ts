@@ -25,7 +25,7 @@ test("after a rotation it renews within the time that the auth service states fo
   const held = await cluster.host("web-1");
   const start = credentialsValidity(held).from.getTime();
   let now = start;
-  const seen = { saves: 0, renewals: new Array<number>() };
+  const seen = { saves: 0, renewals: [] as number[] };
   const store = {
     load: async () => held,
     save: async () => {

@@ -1,5 +1,5 @@
 import type { UpgradeChannel } from "../../core/config/upgrade-channels.ts";
-import type { Queue, Queues } from "../../core/limits/queue.ts";
+import type { Queues } from "../../core/limits/queue.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { FailedReload } from "../../core/resources/proxy-facts.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";

@@ -14,6 +14,11 @@ export interface HostQuotas {
   report(host: HostIdentity, bytes: number): void;
   /** New certificates. Throws `limit`. */
   renewal(host: HostIdentity): void;
+  /**
+   * A user's part of the host's certificates for databases, taken first: who is refused here takes nothing from the host's other users. `user`: as the host
+   * names them, who can so exceed this for itself alone. Throws `limit`.
+   */
+  databaseUser(host: HostIdentity, user: string): void;
   /** Certificates for databases, of its users. Throws `limit`. */
   databaseCertificate(host: HostIdentity): void;
   /** Tokens for applications, and certificates for connections that go through a proxy: in users' names, or as their host. Throws `limit`. */
@@ -31,6 +36,8 @@ const proxyFactor = 10;
 const eventShare = { share: 0.1, leastBytes: 96 * mib, leastPerSecond: 64 * kib };
 /** What an event takes in the store beside its text, bytes. */
 const eventOverhead = 256;
+/** Part of a host's certificates for databases that one user may take. */
+const userShare = 0.5;
 const sizes = {
   report: [
     { perSecond: 6, burst: 300 },
@@ -53,6 +60,7 @@ const usualConnections: BucketSize = { perSecond: 50, burst: 2_000 };
 /** `spare`: bytes that hosts may still fill on the disk of this service. */
 export function createHostQuotas(now: () => Date, spare: () => number, ofUser = usualConnections): HostQuotas {
   const nodes = bucketsOf(1);
+  const userShares = { node: userShareOf(1), proxy: userShareOf(proxyFactor) } as const;
   const proxies = bucketsOf(proxyFactor);
   const users = new Buckets(ofUser);
   const { share, leastBytes, leastPerSecond } = eventShare;
@@ -76,6 +84,12 @@ export function createHostQuotas(now: () => Date, spare: () => number, ofUser = 
     },
     report: (host, bytes) => void (take("report", host, [1, bytes]) || refuse("limit", "reports")),
     renewal: (host) => void (take("renewal", host, [1]) || refuse("limit", "renewals")),
+    databaseUser: (host, user) => {
+      if (host.role === "auth" || userShares[host.role].take(`${host.id} ${user}`, [1], now())) return;
+      throw new PlatformError("limit", `too many new connections of ${user} to databases through this host at once`, {
+        hint: "keep connections open, as a pool does, or try again in a moment",
+      });
+    },
     databaseCertificate: (host) =>
       void (take("databaseCertificate", host, [1]) || refuse("limit", "requests for database certificates", "try again in a moment")),
     connection: (host) =>
@@ -101,6 +115,12 @@ function bucketsOf(factor: number): Record<keyof typeof sizes, Buckets> {
     connection: make("connection"),
     recording: make("recording"),
   };
+}
+
+/** Of a user at a host. */
+function userShareOf(factor: number): Buckets {
+  const part = factor * userShare;
+  return new Buckets(...sizes.databaseCertificate.map(({ perSecond, burst }) => ({ perSecond: perSecond * part, burst: burst * part })));
 }
 
 function bytesOf(lines: readonly string[]): number {

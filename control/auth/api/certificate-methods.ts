@@ -1,7 +1,10 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { HostIdentity } from "../../../core/identity/identity.ts";
 import { authorityNames, isOfFirstRelease } from "../../../core/kinds/authority-kinds.ts";
 import { writeDocuments } from "../../../core/resources/document.ts";
 import { type Rotation, rotationDocument, rotationPhases } from "../../../core/resources/rotation.ts";
+import type { AuthContext } from "../auth-context.ts";
+import { nameIn } from "../certificates/presented-user.ts";
 import { signAppToken, tokenFacts } from "../certificates/sign-app-token.ts";
 import { signDatabaseClient, signDatabaseServer } from "../certificates/sign-database.ts";
 import { signHost } from "../certificates/sign-host.ts";
@@ -69,13 +72,13 @@ export function databaseMethods(api: Api): Handlers<"signRelayedDatabase" | "sig
   return {
     signRelayedDatabase: async ({ userCertificate, hostId, tlsPublicKey, clientAddress }, caller) => {
       const proxy = hostOf(caller);
-      context.quotas.databaseCertificate(proxy);
+      takeDatabaseQuota(context, proxy, userCertificate);
       const ask = { userCertificate: Buffer.from(userCertificate), hostId, tlsPublicKey, clientAddress };
       return { tlsCertificate: await signRelayedDatabase(context, { ...ask, proxyId: proxy.id, actor: actorOf(caller) }) };
     },
     signDatabaseClient: async ({ database, account, tlsPublicKey, userCertificate, proof, clientAddress, asAdmin }, caller) => {
       const host = hostOf(caller);
-      context.quotas.databaseCertificate(host);
+      takeDatabaseQuota(context, host, userCertificate);
       const ask = { hostId: host.id, database, account, tlsPublicKey, clientAddress, asAdmin };
       const user = { userCertificate: Buffer.from(userCertificate), proof: Buffer.from(proof) };
       const tlsCertificate = await signDatabaseClient(context, { ...ask, ...user });
@@ -87,6 +90,13 @@ export function databaseMethods(api: Api): Handlers<"signRelayedDatabase" | "sig
       clusterName: context.clusterName,
     }),
   };
+}
+
+/** Throws `limit`. */
+function takeDatabaseQuota({ quotas }: Pick<AuthContext, "quotas">, host: HostIdentity, userCertificate: Uint8Array): void {
+  const user = nameIn(userCertificate);
+  if (user !== undefined) quotas.databaseUser(host, user);
+  quotas.databaseCertificate(host);
 }
 
 /** For agents of applications, and proxies in front of them and of Kubernetes clusters. */

@@ -52,7 +52,7 @@ export function clusterMethods(api: Api): Handlers<"getCluster" | "getAccess" | 
         locksJson: [...locks],
         opensshNodesJson: isAgent ? [] : [...opensshNodes],
       };
-      const renewalSpreadSeconds = isAgent ? renewalSpread(await context.namesInUse.agentCount(), context.authorities.rotation("host").state) : 0;
+      const renewalSpreadSeconds = isAgent ? renewalSpread(await context.namesInUse.agentCount(), context.authorities.rotation("host")) : 0;
       return { ...access, ...trustedKeys(context.authorities), sessionRecording: context.sessionRecording, renewalSpreadSeconds };
     },
     watchAccess: async function* ({ publicAddr, version }, caller, signal) {

@@ -54,6 +54,23 @@ test("certificates for databases: an agent gets those of its users, an admin tho
   });
 });
 
+test("one user gets half of what a host gets, over however many certificates; its other users get the rest", async () => {
+  await using world = await authWithDatabase();
+  const { t, host, alice } = world;
+  const again = await world.logIn("bob", ["reader"]);
+  const ask = { database: "nothing", account: "reader", tlsPublicKey, clientAddress: "" };
+  const count = async ({ tlsCertificate }: { readonly tlsCertificate: string }, calls: number) => {
+    const userCertificate = derOf(tlsCertificate);
+    const codes = await Promise.all(Array.from({ length: calls }, () => outcome(host.signDatabaseClient({ ...ask, userCertificate }))));
+    return [codes.filter((code) => code === "denied").length, codes.filter((code) => code === "limit").length];
+  };
+  expect(await count(alice, 400)).toEqual([400, 0]);
+  expect(await count(alice, 700)).toEqual([100, 600]);
+  expect(await count(again, 400)).toEqual([400, 0]);
+  t.forward(1_000);
+  expect(await count(alice, 20)).toEqual([10, 10]);
+});
+
 test("an agent that asks without end gets a thousand certificates, then twenty a second; another host is not concerned", async () => {
   await using world = await authWithDatabase();
   const { t, host } = world;

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
-import { certifiedIdentity } from "../../../core/identity/x509-identity.ts";
+import { certifiedIdentity, fromX509Certificate } from "../../../core/identity/x509-identity.ts";
 import { type ServedKind, serviceKinds } from "../../../core/kinds/service-kinds.ts";
 import type { Offered } from "../../../core/resources/offered.ts";
 import type { AuthContext } from "../auth-context.ts";
@@ -18,6 +18,16 @@ export async function presentedUser(context: AuthContext, userCertificate: Buffe
   const identity = certifiedIdentity("user", { certificate, authorities, cluster: context.clusterName, now, mayBeRelayed: true }, hint);
   if ((await findUser(context, identity.name)) === undefined) throw new PlatformError("unauthenticated", `user ${identity.name} was removed`);
   return identity;
+}
+
+/** The user's name in a certificate (DER) that was not verified: for quotas alone. Undefined for bytes that are not one. */
+export function nameIn(userCertificate: Uint8Array): string | undefined {
+  try {
+    const identity = fromX509Certificate(new X509Certificate(userCertificate));
+    return identity.kind === "user" ? identity.name : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**

@@ -108,7 +108,8 @@ export class NamesInUse {
   }
 
   async #upToDate(): Promise<Tables> {
-    const reading = (this.#held ??= this.#read());
+    this.#held ??= this.#read();
+    const reading = this.#held;
     try {
       const held = await reading;
       for (const change of held.changes.take()) {
