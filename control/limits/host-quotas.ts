@@ -1,5 +1,6 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../core/identity/identity.ts";
+import type { ServiceKind } from "../../core/kinds/service-kinds.ts";
 import { type BucketSize, Buckets } from "./buckets.ts";
 import { RoomShares } from "./room-shares.ts";
 
@@ -23,8 +24,8 @@ export interface HostQuotas {
   databaseCertificate(host: HostIdentity): void;
   /** Tokens for applications, and certificates for connections that go through a proxy: in users' names, or as their host. Throws `limit`. */
   connection(host: HostIdentity): void;
-  /** Certificates with which proxies connect in a user's name, all proxies and all kinds of resources together. Throws `limit`. */
-  connectionOf(user: string): void;
+  /** Certificates with which proxies connect in a user's name to resources of this kind, all proxies together. Throws `limit`. */
+  connectionOf(user: string, kind: ServiceKind): void;
   /** Bytes of recordings. Throws `unavailable`, after which a host retries soon. */
   recording(host: HostIdentity, bytes: number): void;
 }
@@ -94,8 +95,9 @@ export function createHostQuotas(now: () => Date, spare: () => number, ofUser = 
       void (take("databaseCertificate", host, [1]) || refuse("limit", "requests for database certificates", "try again in a moment")),
     connection: (host) =>
       void (take("connection", host, [1]) || refuse("limit", "requests for certificates and tokens of connections", "try again in a moment")),
-    connectionOf: (user) => {
-      if (users.take(user, [1], now())) return;
+    // Logins in bulk by SSH do not use up what the same user's pages need.
+    connectionOf: (user, kind) => {
+      if (users.take(`${kind} ${user}`, [1], now())) return;
       const { burst, perSecond } = ofUser;
       throw new PlatformError("limit", `too many new connections of ${user}: one user may open ${burst} at once, and then ${perSecond} a second`, {
         hint: "try again in a few seconds",

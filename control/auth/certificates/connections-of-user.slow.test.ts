@@ -49,21 +49,22 @@ async function browserOf({ proxy, hostId, ...world }: World, user = world.alice)
 
 const kinds = ["host", "kube", "app"] as const;
 
-test("a user has one quota for hosts, clusters and applications, in all browsers together; others are not concerned", async () => {
-  await using world = await openWorld({ connectionsOfUser: { perSecond: 1, burst: 6 } });
+test("a user has a quota each for hosts, clusters and applications, in all browsers together; others are not concerned", async () => {
+  await using world = await openWorld({ connectionsOfUser: { perSecond: 1, burst: 2 } });
   const bob = await browserOf(world, await addUser(world.t, "bob", { roles: ["access"] }));
   const browsers = [await browserOf(world), await browserOf(world)] as const;
   for (const kind of kinds) for (const { connect } of browsers) expect(await connect(kind)).toBeUndefined();
   for (const kind of kinds)
     expect(await browsers[0].connect(kind)).toMatchObject({
       code: "limit",
-      message: "too many new connections of alice: one user may open 6 at once, and then 1 a second",
+      message: "too many new connections of alice: one user may open 2 at once, and then 1 a second",
       hint: "try again in a few seconds",
     });
   for (const kind of kinds) expect(await bob.connect(kind)).toBeUndefined();
   world.t.forward(2_000);
-  expect([await browsers[0].connect("kube"), await browsers[1].connect("host")]).toEqual([undefined, undefined]);
-  expect(await browsers[1].connect("app")).toMatchObject({ code: "limit" });
+  expect([await browsers[0].connect("kube"), await browsers[1].connect("kube")]).toEqual([undefined, undefined]);
+  expect(await browsers[1].connect("kube")).toMatchObject({ code: "limit" });
+  expect(await browsers[1].connect("host")).toBeUndefined();
 });
 
 test("people do not reach it: 30 terminals, and a page of an application with 200 WebSockets and as many requests at once as have connections", async () => {

@@ -35,7 +35,7 @@ const validityMs = 300_000;
  */
 export async function signBrowserSsh(context: AuthContext, ask: BrowserSshAsk): Promise<string> {
   const { identity, address, target } = ask;
-  context.quotas.connectionOf(identity.name);
+  context.quotas.connectionOf(identity.name, "ssh");
   const { login } = target.kind === "ssh" ? await requireHostAccess(context, ask, target) : await requireJoin(context, ask, target);
   const now = context.now();
   const until = identity.validBefore;

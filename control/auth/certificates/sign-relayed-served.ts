@@ -31,9 +31,9 @@ const validityMs = 300_000;
  */
 export async function signRelayedServed(context: AuthContext, ask: RelayedServedAsk): Promise<string> {
   const { identity, hostId } = ask;
-  context.quotas.connectionOf(identity.name);
   const { route } = identity;
   if (!isServedKind(route.kind)) throw new Error(`agents do not serve ${route.kind}`);
+  context.quotas.connectionOf(identity.name, route.kind);
   const offered = context.offered.of(hostId, route.kind, route.name);
   if (offered === undefined) {
     const code = context.offered.isKnown(hostId) ? "not_found" : "unavailable";

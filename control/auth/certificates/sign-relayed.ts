@@ -65,7 +65,7 @@ export async function signRelayedUser(context: AuthContext, ask: RelayedUserAsk)
   const identity = fromSshCertificate(certificate);
   if (identity.kind !== "user") throw new PlatformError("unauthenticated", "only users log in through a proxy that records");
   if ((await findUser(context, identity.name)) === undefined) throw new PlatformError("unauthenticated", `user ${identity.name} was removed`);
-  context.quotas.connectionOf(identity.name);
+  context.quotas.connectionOf(identity.name, "ssh");
   const { metadata, spec } = await getAnyNode(context, ask.host);
   const node = { id: metadata.name, name: spec.hostname, labels: metadata.labels ?? {} };
   const roles = await rolesNamed(context.storage, identity.roles);
