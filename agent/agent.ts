@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { otherCluster } from "../core/api/ca-pin.ts";
 import { toPlatformError } from "../core/errors/platform-error.ts";
-import { isServedKind, serviceNames } from "../core/kinds/service-kinds.ts";
+import { serviceNames } from "../core/kinds/service-kinds.ts";
 import type { Log } from "../core/log/log.ts";
 import { giveBack, whenQuiet } from "../core/memory/give-back.ts";
 import { sshCryptoKind } from "../core/ssh/ssh2/hooks.ts";
@@ -126,8 +126,7 @@ async function openAgent(config: AgentConfig, { log, env, prepared, elsewhere = 
     client: () => auth.client(),
   });
   const { cluster, hostId } = identity.current();
-  const massServices = services.filter(isServedKind).length;
-  const outbox = await openOutbox({ folder, clusterName: cluster, client: () => auth.client(), log, massServices });
+  const outbox = await openOutbox({ folder, clusterName: cluster, client: () => auth.client(), log, services });
   const access = openAccessSource({ fetch: async () => await (await auth.client()).getAccess({ kinds: [...serviceNames] }), log });
   const end = new AbortController();
   const authorities = followAuthorities({ access, identity, log }, end.signal);

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { AuthClient } from "../core/api/auth-client.ts";
 import { sendRecordings } from "../core/api/send-recordings.ts";
 import { errorText } from "../core/errors/platform-error.ts";
+import { isServedKind } from "../core/kinds/service-kinds.ts";
 import type { Log } from "../core/log/log.ts";
 import { openRecordings, type Recordings } from "../core/recording-spool/recordings.ts";
 import { openSpool, type Spool } from "./audit/spool.ts";
@@ -24,12 +25,12 @@ export interface OutboxOptions {
   readonly clusterName: string;
   readonly client: () => Promise<AuthClient>;
   readonly log: Log;
-  /** As of `SpoolOptions`. */
-  readonly massServices: number;
+  /** Names of this host's services. */
+  readonly services: readonly string[];
 }
 
-export async function openOutbox({ folder, clusterName, client, log, massServices }: OutboxOptions): Promise<Outbox> {
-  const spool = await openSpool({ folder: join(folder, "audit"), clusterName, log, massServices });
+export async function openOutbox({ folder, clusterName, client, log, services }: OutboxOptions): Promise<Outbox> {
+  const spool = await openSpool({ folder: join(folder, "audit"), clusterName, log, massServices: services.filter(isServedKind).length });
   const recordings = await openRecordings({
     folder: join(folder, "recordings"),
     log,
