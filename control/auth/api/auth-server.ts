@@ -15,12 +15,12 @@ import { leaveHandshake } from "../../../core/node-internals/leave-handshake.ts"
 import { makeTls } from "../../../core/node-internals/make-tls.ts";
 import { alpn } from "../../../core/transport/alpn.ts";
 import { hostContext } from "../../../core/transport/arrivals/server-tls.ts";
-import type { RateLimit } from "../../limits/request-limit.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { authRoutes, maxRequest } from "./auth-routes.ts";
 import { type Caller, identifyPeer } from "./caller.ts";
 import { takeRelayed } from "./client-arrivals.ts";
 import { ConnectionBounds, type KeptSession, keepSession } from "./connection-bounds.ts";
+import type { Api } from "./guard.ts";
 
 /** Time limit of the TLS handshake, ms. */
 const handshakeMs = 10_000;
@@ -31,10 +31,7 @@ const restMs = 500;
 /** Time for the last bytes of closed connections, ms. */
 const flushMs = 250;
 
-export interface AuthServerDeps {
-  readonly context: AuthContext;
-  readonly rateLimit: RateLimit;
-  readonly joinChecks: RateLimit;
+export interface AuthServerDeps extends Omit<Api, "callerOf"> {
   /** Leaf and authority, PEM, and the key: requested for every connection, with its SNI, so that a renewed one is used at once. */
   readonly identity: (servername?: string) => { readonly certificate: string; readonly privateKey: string };
   /** Aborted when the service stops; it ends streams. */
@@ -136,7 +133,7 @@ function http2Server(deps: AuthServerDeps, sessions: ReadonlyMap<Http2Session, {
     return peer;
   };
   const handle = connectNodeAdapter({
-    routes: authRoutes({ context: deps.context, rateLimit: deps.rateLimit, joinChecks: deps.joinChecks, callerOf }),
+    routes: authRoutes({ ...deps, callerOf }),
     contextValues: (request) => {
       const session = "stream" in request ? request.stream.session : undefined;
       return createContextValues().set(peerKey, session === undefined ? undefined : sessions.get(session)?.peer);
