@@ -2,6 +2,7 @@ import { type CopiesOptions, databaseCopies } from "./database-copies.ts";
 import { databaseQueries, type QueriesOptions } from "./database-queries.ts";
 import { type DatabaseSessionsOptions, databaseSessions } from "./database-sessions.ts";
 import { startDatabaseWorld } from "./database-world.ts";
+import { inTurn } from "./measure.ts";
 
 export interface DatabasesOptions {
   readonly queries: QueriesOptions;
@@ -12,6 +13,6 @@ export interface DatabasesOptions {
 /** Sessions at databases: queries, copies, memory, and many at once; beside ssh -L and direct TLS. */
 export async function databases({ queries, copies, sessions }: DatabasesOptions): Promise<string> {
   await using world = await startDatabaseWorld();
-  const parts = [await databaseQueries(world, queries), await databaseCopies(world, copies), await databaseSessions(world, sessions)];
-  return `## Databases\n\n${parts.join("\n")}`;
+  const parts = await inTurn([() => databaseQueries(world, queries), () => databaseCopies(world, copies), () => databaseSessions(world, sessions)]);
+  return `## Databases\n\n${parts}`;
 }

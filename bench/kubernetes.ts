@@ -5,7 +5,7 @@ import { kubernetesLists, type ListsOptions } from "./kubernetes-lists.ts";
 import { kubernetesStreams, type StreamsOptions } from "./kubernetes-streams.ts";
 import { kubernetesWatches, type WatchesOptions } from "./kubernetes-watches.ts";
 import { type KubernetesWorld, type KubeWay, startKubernetesWorld } from "./kubernetes-world.ts";
-import { figure, interleave, ratio, spread } from "./measure.ts";
+import { figure, inTurn, interleave, ratio, spread } from "./measure.ts";
 
 export interface KubernetesOptions {
   /** Pods of each namespace that is listed; one of them has 1. */
@@ -20,18 +20,18 @@ export interface KubernetesOptions {
 /** A real Kubernetes API server through us, beside kubectl over `ssh -L`. */
 export async function kubernetes({ pods, lists, streams, watches, atOnce }: KubernetesOptions): Promise<string> {
   await using world = await startKubernetesWorld(pods);
-  const parts = [
-    await kubernetesLists(world, lists),
-    await kubernetesStreams(world, streams),
-    await manyAtOnce(world, atOnce),
-    await kubernetesWatches(world, watches),
-  ];
+  const parts = await inTurn([
+    () => kubernetesLists(world, lists),
+    () => kubernetesStreams(world, streams),
+    () => manyAtOnce(world, atOnce),
+    () => kubernetesWatches(world, watches),
+  ]);
   return `## Kubernetes
 
 API server and node are real (1.20), kubectl is 1.36. Ours: kubectl with the exec plugin → proxy → tunnel → agent → API server. Beside it: kubectl with the
 admin's certificate → \`ssh -L\` → sshd → API server.
 
-${parts.join("\n")}`;
+${parts}`;
 }
 
 async function manyAtOnce(world: KubernetesWorld, { rounds, count }: KubernetesOptions["atOnce"]): Promise<string> {

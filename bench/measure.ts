@@ -82,3 +82,14 @@ export async function memory(pid: number): Promise<{ rss: number; pss: number; a
 export function figure(value: number, digits = 2): string {
   return Number.isFinite(value) ? value.toFixed(digits) : "none";
 }
+
+/** Texts of parts that are measured one after the other. Each is printed when it is there: a later one may fail after half an hour. */
+export async function inTurn(parts: readonly (() => Promise<string>)[]): Promise<string> {
+  const texts: string[] = [];
+  for (const measure of parts) {
+    const text = await measure();
+    process.stderr.write(`${text}\n`);
+    texts.push(text);
+  }
+  return texts.join("\n");
+}
