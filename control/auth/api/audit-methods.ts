@@ -10,7 +10,7 @@ import { type Caller, callerName, hostOf } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
 import { hasRule, requireRule } from "./permissions.ts";
 
-/** Agents of 1.0.0 did not count them: theirs are bounded by 500,000 bytes alone. */
+/** Agents of earlier builds do not count them: their calls are bounded by 500,000 bytes alone. */
 const maxEventsAtOnce = eventsInCall * 4;
 const maxRecordingsAtOnce = 64;
 const maxPage = 1_000;
