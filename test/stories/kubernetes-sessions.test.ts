@@ -235,7 +235,8 @@ await describeKube("sessions in pods", (world) => {
 
   test("a terminal is recorded, and tsh plays what it showed", async () => {
     const before = new Set((await listRecordings(platform.cluster)).map(({ sid }) => sid));
-    await using shell = await openShell("1.36");
+    // Newer ones try a WebSocket first, which this API server refuses: that is a session too, with an empty recording.
+    await using shell = await openShell("1.20");
     shell.type("echo recor''ded; printf 'tw\\303\\266 \\033[1mbold\\033[0m\\n'; exit\n");
     await until("the shell has ended", () => shell.exited);
     expect(shell.printed()).toMatch(/recorded/);
