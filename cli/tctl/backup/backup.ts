@@ -168,6 +168,7 @@ async function writeArchive(file: string, sources: readonly ArchiveSource[], sig
   });
   const stopped = Promise.withResolvers<never>();
   signal.addEventListener("abort", () => stopped.reject(signal.reason), { once: true });
+  if (signal.aborted) stopped.reject(signal.reason);
   // A file that cannot be read would hold up the end as well.
   await Promise.race([written, stopped.promise]);
   await handle.sync();

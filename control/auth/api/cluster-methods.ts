@@ -52,7 +52,7 @@ export function clusterMethods(api: Api): Handlers<"getCluster" | "getAccess" | 
         locksJson: [...locks],
         opensshNodesJson: isAgent ? [] : [...opensshNodes],
       };
-      const renewalSpreadSeconds = isAgent ? renewalSpread(await context.namesInUse.agentCount(), context.authorities.rotation("host")) : 0;
+      const renewalSpreadSeconds = isAgent ? await spreadForAgents(context) : 0;
       return { ...access, ...trustedKeys(context.authorities), sessionRecording: context.sessionRecording, renewalSpreadSeconds };
     },
     watchAccess: async function* ({ publicAddr, version }, caller, signal) {
@@ -98,4 +98,10 @@ function webCertificates({ proxies, proxyReports }: AuthContext): string[] {
   return proxyReports
     .certificates()
     .map((one) => writeDocument(proxyCertificateDocument, { ...one, proxy: proxies.addressOf(one.proxy) ?? one.proxy }));
+}
+
+/** Seconds; 0, which leaves it to the agents, where a record of some host cannot be read: no agent may lack its roles and locks for that. */
+async function spreadForAgents({ namesInUse, authorities }: AuthContext): Promise<number> {
+  const hosts = await namesInUse.agentCount().catch(() => undefined);
+  return hosts === undefined ? 0 : renewalSpread(hosts, authorities.rotation("host"));
 }

@@ -1,5 +1,7 @@
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { joinHost, openTestAuth } from "../../../test/inside/open-auth.ts";
+import { openSqlite } from "../../storage/sqlite.ts";
 import { renewalSpread } from "./renewal-spread.ts";
 
 test.for([
@@ -19,4 +21,13 @@ test("the answer for an agent has the time, that for a proxy has none", async ()
   const [agent, proxy] = [await joinHost(t, "web-1"), await joinHost(t, "p1", { role: "proxy" })];
   const times = await Promise.all([agent, proxy].map(async ({ client }) => (await client.getAccess({})).renewalSpreadSeconds));
   expect(times).toEqual([15, 0]);
+});
+
+test("a record of a host that cannot be read keeps no agent from its answer: how to spread is left to it", async () => {
+  await using t = await openTestAuth();
+  const { client } = await joinHost(t, "web-1");
+  const storage = openSqlite({ path: join(t.dataDir, "auth", "state.sqlite") });
+  await storage.put({ key: "/node/broken", value: "{}" });
+  await storage.close();
+  expect(await client.getAccess({})).toMatchObject({ renewalSpreadSeconds: 0, rolesJson: expect.any(Array) });
 });
