@@ -219,7 +219,7 @@ class Reading {
   from = 0;
   /** Where the command begins. */
   start = 0;
-  /** Up to here there is no end of the line at `at`. */
+  /** How far the line that begins at `at` has been searched for its end. */
   searched: number;
 
   constructor(bytes: Buffer, at: number, searched: number) {

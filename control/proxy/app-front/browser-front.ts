@@ -120,7 +120,7 @@ async function serveOwn(visit: SiteRequest, services: BrowserFrontServices): Pro
 
 /** A connection of a browser. It ends when an answer waits for it, and it takes nothing of it for minutes. */
 interface Arrived extends BrowserArrival {
-  /** Lifts this limit: what is no longer HTTP may wait for its user, and counts as a stream of the user. */
+  /** Lifts the limit: after an upgrade the stream may wait for its user, and counts as one of the user's streams. */
   readonly unlimited: () => void;
 }
 

@@ -4620,7 +4620,7 @@ export const AuthService: GenService<{
     output: typeof ChangePasswordResponseSchema;
   },
   /**
-   * In a browser session: a session of one application, for that application's host name. Refused to users who may not use the application.
+   * In a browser session: a session of one application, for that application's host name. Denied unless the user may use it.
    *
    * @generated from rpc platform.auth.v1.AuthService.CreateAppSession
    */
@@ -4681,7 +4681,7 @@ export const AuthService: GenService<{
   },
   /**
    * In a browser session: an SSH certificate for the proxy's own key, in the user's name, to open a terminal on one host or to join one running session.
-   * Refused to users who may not do that.
+   * Denied unless the user may do so.
    *
    * @generated from rpc platform.auth.v1.AuthService.SignBrowserSsh
    */
@@ -4691,7 +4691,7 @@ export const AuthService: GenService<{
     output: typeof SignBrowserSshResponseSchema;
   },
   /**
-   * In a browser session: a certificate for the proxy's own key, in the user's name, for one Kubernetes cluster. Refused to users who may not use it.
+   * In a browser session: a certificate for the proxy's own key, in the user's name, for one Kubernetes cluster. Denied unless the user may use it.
    *
    * @generated from rpc platform.auth.v1.AuthService.SignBrowserKube
    */
@@ -5026,7 +5026,7 @@ export const AuthService: GenService<{
     output: typeof UploadRecordingsResponseSchema;
   },
   /**
-   * Recordings of sessions: all of them for callers who may list `session`, otherwise the caller's own.
+   * Session recordings: all of them if the caller may list `session`, otherwise only the caller's own.
    *
    * @generated from rpc platform.auth.v1.AuthService.ListRecordings
    */
