@@ -14,7 +14,7 @@ import { clientNode, kubectl } from "../world/kubernetes/kubectl.ts";
 import { startShellPod } from "../world/kubernetes/shell-pod.ts";
 import { watchMaps } from "../world/kubernetes/watch-maps.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
-import { rounds } from "../world/rounds.ts";
+import { long, rounds } from "../world/rounds.ts";
 import { type Service, startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
 
@@ -33,8 +33,8 @@ const informers = [
   ["python3-kubernetes", noPython],
 ] as const;
 
-/** Time for which a watch and an exec idle, longer than their certificate is valid, ms; events after it, and how much later than directly they may come, ms. */
-const idle = { ms: rounds(65 * 60_000, shortSeconds * 1000), events: rounds(100, 20), laterMs: rounds(50, 100) } as const;
+/** Time for which a watch and an exec idle, longer than their certificate is valid, ms; number of events after it. */
+const idle = { ms: rounds(65 * 60_000, shortSeconds * 1000), events: rounds(100, 20) } as const;
 
 /** An exec, a watch and a port-forward of one user. */
 interface Running extends AsyncDisposable {
@@ -98,7 +98,11 @@ await describeKube("the end of access, and several agents of one cluster", (worl
     const started = (...args: string[]): Service => startService(path, ["-n", namespace, ...args], { env });
     const exec = started("exec", "shell", "--", "sh", "-c", "echo begun; sleep 600");
     const all = [exec, started("get", "pods", "--watch"), started("port-forward", "shell", `${port}:8080`)];
-    await until("all run", () => all.every((one) => /begun|shell|Forwarding/.test(one.printed())));
+    await until("all run", () => {
+      const silent = all.filter((one) => !/begun|shell|Forwarding/.test(one.printed()));
+      if (silent.length > 0) throw new Error(`not yet: ${silent.map((one) => `${one.exited ? "ended" : "runs"}: ${one.printed()}`).join("\n")}`);
+      return true;
+    });
     return {
       ...{ exec, all },
       [Symbol.asyncDispose]: async () => {
@@ -153,8 +157,8 @@ await describeKube("the end of access, and several agents of one cluster", (worl
       await world.api.must("POST", `/api/v1/namespaces/${namespace}/configmaps`, { metadata: { name } });
       later.push(await until("both have the event", () => difference(through.seen.get(name), directly.seen.get(name)), 10_000));
     }
-    // Of a hundred, the one that is later than 99; on a busy machine, the one in the middle.
-    expect(later.toSorted((a, b) => a - b)[rounds(idle.events - 2, idle.events / 2)]).toBeLessThan(idle.laterMs);
+    // Of a hundred, the one that is later than 99; beside other stories, how late it is says nothing.
+    if (long) expect(later.toSorted((a, b) => a - b)[idle.events - 2]).toBeLessThan(50);
     exec.type("still here\n");
     await until("the program answers", () => exec.printed().includes("still here"), 10_000);
   });
