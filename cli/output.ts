@@ -1,4 +1,4 @@
-import { exitCodes, PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
+import { errorText, exitCodes, PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
 import type { CliIo, Output } from "./io.ts";
 
 /*
@@ -36,6 +36,8 @@ export interface Result {
   readonly isContinued?: boolean;
   /** Exit status, when it is not 0. */
   readonly status?: number;
+  /** Of a text that is shown only this once: what exists now and how to undo it, for the case that the text could not be written. */
+  readonly ifLost?: string;
 }
 
 /** A result that is only text: json holds the text itself. */
@@ -43,11 +45,18 @@ export function textResult(text: string, notes: readonly string[] = []): Result 
   return { data: { message: text }, text, notes };
 }
 
-/** Whether the reader is still there. */
+/** Whether the reader is still there. Throws `unavailable` when the text was not written, if it is shown only this once also when the reader has left. */
 export async function writeResult(io: CliIo, result: Result, format: Format = "text"): Promise<boolean> {
   for (const note of result.notes ?? []) writeNote(io, note);
   const text = await formatted(result, format);
-  return text === "" || (await write(io.stdout, text.endsWith("\n") ? text : `${text}\n`));
+  const { ifLost } = result;
+  try {
+    const isWritten = text === "" || (await write(io.stdout, text.endsWith("\n") ? text : `${text}\n`));
+    if (isWritten || ifLost === undefined) return isWritten;
+  } catch (cause) {
+    throw ifLost === undefined ? cause : new PlatformError("unavailable", `${errorText(cause)}: ${ifLost}`, { cause });
+  }
+  throw new PlatformError("unavailable", `could not write to standard output: ${ifLost}`);
 }
 
 async function formatted(result: Result, format: Format): Promise<string> {

@@ -1,8 +1,9 @@
-import { open } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import { isAbsolute, resolve } from "node:path";
 import { parseConfig, problemsError } from "../../core/config/parse-config.ts";
 import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 import type { CommandSpec, Options } from "../command.ts";
+import { editPrivateFile } from "../edit-private-file.ts";
 import { type Result, textResult } from "../output.ts";
 import { type ConfigWishes, configText, type Role, roles } from "./config-text.ts";
 
@@ -43,7 +44,7 @@ async function configure(options: Options): Promise<Result> {
   const where = options.text("output") ?? "stdout";
   if (where === "stdout") return textResult(text);
   const file = where === "file" ? defaultFile : resolve(where.replace(/^file:\/\//, ""));
-  await writeNew(file, text, options.flag("force"));
+  await writeFile(file, text, options.flag("force"));
   return { data: { file }, text: `wrote ${file}\nstart it with: ${startLine(file)}` };
 }
 
@@ -91,14 +92,22 @@ function parseLabel(text: string): [string, string] {
   return [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** The file may hold a token: only its owner may read it. */
-async function writeNew(file: string, text: string, replace: boolean): Promise<void> {
+/** The file may hold a token: only its owner may read it. A file that is replaced stays whole until the other one is. */
+async function writeFile(file: string, text: string, replace: boolean): Promise<void> {
+  if (replace) await editPrivateFile(file, () => Buffer.from(text).toString("latin1"));
+  else await writeNew(file, text);
+}
+
+async function writeNew(file: string, text: string): Promise<void> {
+  let isOurs = false;
   try {
-    await using handle = await open(file, replace ? "w" : "wx", 0o600);
+    await using handle = await open(file, "wx", 0o600);
+    isOurs = true;
     await handle.chmod(0o600);
     await handle.writeFile(text);
     await handle.sync();
   } catch (cause) {
+    if (isOurs) await rm(file, { force: true }).catch(() => {});
     if ((cause as NodeJS.ErrnoException).code === "EEXIST") {
       throw new PlatformError("already_exists", `${file} already exists`, { hint: "--force replaces it", cause });
     }

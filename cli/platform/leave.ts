@@ -15,8 +15,8 @@ import type { Result } from "../output.ts";
 import { defaultConfigFile, mainProcess } from "./check-start.ts";
 
 /**
- * `platform leave`: removes this host from its cluster, where that can be reached, and then the identity that it keeps. The
- * identity goes last: an interrupted run is repeated. Throws PlatformError while the service runs.
+ * `platform leave`: removes this host from its cluster, and then the identity that it keeps. The identity goes last: an interrupted run is repeated.
+ * Throws PlatformError while the service runs, and when the cluster cannot be reached.
  */
 export async function leave({ io, options }: Call): Promise<Result> {
   const { config } = await readConfigFile(resolve(options.text("config") ?? defaultConfigFile), hostname());
@@ -30,7 +30,7 @@ export async function leave({ io, options }: Call): Promise<Result> {
   const { proxy_server: proxy, auth_server: auth } = config.platform;
   const address = given === undefined ? (proxy ?? auth) : parseHostPort(given, 3080, "--proxy");
   const env = withProxyVariables(io.env, await readFile("/etc/default/platform", "utf8").catch(() => ""));
-  const removal = await removeFromCluster(held, address, env);
+  const removal = options.flag("localOnly") ? "--local-only" : await removeFromCluster(held, address, env);
   const kept = await removeIdentity(folder, held);
   const who = `host ${held.hostId} of cluster ${JSON.stringify(held.cluster)}`;
   const lines = [
@@ -61,9 +61,11 @@ async function requireStopped({ hostId }: HostCredentials, runtimeDirectory = "/
   });
 }
 
-/** Why it was not removed, in a sentence; undefined: it was removed. */
+/** Why the cluster does not remove it, in a sentence; undefined: it was removed. Throws when another attempt may succeed; the identity is needed for it. */
 async function removeFromCluster(held: HostCredentials, address: HostPort | undefined, env: Env): Promise<string | undefined> {
-  if (address === undefined) return "the configuration names no proxy_server or auth_server";
+  const hint = `run it again once the cluster can be reached; --local-only removes the identity alone, and leaves tctl nodes rm ${held.hostId} to an admin`;
+  if (address === undefined)
+    throw new PlatformError("invalid", "the configuration names no proxy_server or auth_server", { hint: `name the proxy with --proxy; ${hint}` });
   const credentials = { certificate: held.tlsCertificate, privateKey: held.tlsPrivateKey };
   try {
     using connection = openAuthClient({ open: () => dialWebPort(address, { env }), ca: held.hostCaPem, credentials });
@@ -71,6 +73,8 @@ async function removeFromCluster(held: HostCredentials, address: HostPort | unde
     return undefined;
   } catch (thrown) {
     const { code, message } = toPlatformError(thrown);
+    if (code === "unavailable" || code === "timeout")
+      throw new PlatformError(code, `${formatHostPort(address)}: ${message}`, { cause: thrown, hint });
     // An earlier run was interrupted after the removal, or an admin removed the host.
     if (code === "not_found") return undefined;
     return `${formatHostPort(address)}: ${message}`;

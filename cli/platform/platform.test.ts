@@ -1,10 +1,13 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { lstat, mkdtemp, open, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseConfig } from "../../core/config/parse-config.ts";
 import { ListenSockets } from "../../core/transport/listen-sockets.ts";
+import { memoryIo } from "../memory-io.ts";
+import { runProgram } from "../run-program.ts";
 import { configText, type Role } from "./config-text.ts";
+import { configureCommand } from "./configure.ts";
 import { serveDiagnostics } from "./diagnostics.ts";
 import { takePidFile } from "./pid-file.ts";
 
@@ -52,6 +55,21 @@ test.for([
 ] as const)("configure lets the proxy listen where %s says that it is", ([publicAddr, port]) => {
   const { sections } = parseConfig(configText({ roles: ["auth", "proxy"], publicAddr, caPins: [], labels: {} }));
   expect(sections?.proxy_service).toMatchObject({ web_listen_addr: { port } });
+});
+
+test("configure replaces a file by another one, which never is half there; links stay, and without --force the file stays", async () => {
+  const [file, link] = [join(dir, "c.yaml"), join(dir, "link.yaml")];
+  await writeFile(file, "before\n", { mode: 0o644 });
+  await symlink(file, link);
+  await using before = await open(file);
+  const configure = async (...args: string[]): Promise<number> =>
+    await runProgram({ name: "platform", summary: "", commands: [configureCommand] }, ["configure", "-o", link, ...args], memoryIo());
+  expect(await configure()).toBe(6);
+  expect(await configure("--force", "--cluster-name=example.com")).toBe(0);
+  expect(await before.readFile("utf8")).toBe("before\n");
+  expect((await lstat(link)).isSymbolicLink()).toBe(true);
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(parseConfig(await readFile(file, "utf8")).sections?.auth_service.cluster_name).toBe("example.com");
 });
 
 test("a pid file is taken once, a stale one is replaced, and it is gone afterwards", async () => {

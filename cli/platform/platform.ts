@@ -30,10 +30,11 @@ export function platformProgram(services: Services): ProgramSpec {
         name: "leave",
         summary: "take this host out of its cluster, so that it can join another",
         details:
-          "Remove this host from its cluster, and then its identity from data_dir. The service must be stopped.\nIf the cluster cannot be reached, only the identity is removed, and the command for the cluster's admin is printed. It is safe to repeat.",
+          "Remove this host from its cluster, and then its identity from data_dir. The service must be stopped.\nIf the cluster cannot be reached, nothing is removed: the identity is needed for the next attempt. It is safe to repeat.",
         options: [
           { flags: "-c, --config <file>", text: "configuration file; default /etc/platform.yaml" },
           { flags: "--proxy <address>", text: "proxy of the cluster to leave, when the configuration names another cluster's" },
+          { flags: "--local-only", text: "remove the identity alone, without asking the cluster: for one that is gone" },
         ],
         formats: ["text", "json", "yaml"],
         examples: ["systemctl stop platform && platform leave && systemctl start platform"],

@@ -30,28 +30,33 @@ interface AuditAsk {
   readonly user: string;
   /** Number of newest events; 0: all. */
   readonly newest: number;
+  /** The same where nobody stated it. */
+  readonly usual: number | undefined;
   readonly follow: boolean;
   readonly format: Format;
 }
 
-/** Number of printed events. */
 interface Progress {
   /** Where to continue; empty: no request was made yet. */
   cursor: string;
   pages: number;
+  /** Number of printed events. */
+  printed: number;
   /** The reader of our output is gone. */
   readerGone: boolean;
 }
 
+const laterOnly = `The newest ${page} events were printed: --from or --limit shows earlier ones, too.`;
+
 /** `tctl audit ls`: the newest events, oldest first, page by page; with `--follow` also later ones, across lost connections. */
 export async function listAudit(call: Call): Promise<Result> {
   const ask = auditAsk(call);
-  const progress: Progress = { cursor: "", pages: 0, readerGone: false };
+  const progress: Progress = { cursor: "", pages: 0, printed: 0, readerGone: false };
   for (let failures = 0; ; ) {
     const before = progress.cursor;
     try {
       await withAdmin(call, async ({ client }) => await printPages(client, { ask, call, progress }));
-      return { data: [], text: "", many: true };
+      return { data: [], text: "", many: true, notes: progress.printed === ask.usual ? [laterOnly] : [] };
     } catch (thrown) {
       if (!ask.follow || !mayPass(thrown)) throw thrown;
       if (progress.cursor !== before) failures = 0;
@@ -68,10 +73,20 @@ function auditAsk({ options }: Call): AuditAsk {
   const from = timeOption(options.text("from"), "--from", now);
   const to = timeOption(options.text("to"), "--to", now);
   if (follow && to !== "") throw new PlatformError("invalid", "--follow cannot be combined with --to");
-  const usual = !follow ? page : from === "" ? beforeFollowing : 0;
-  const newest = limitOption(options.text("limit"), { usual, of: "events" });
+  const usual = from !== "" ? 0 : follow ? beforeFollowing : page;
+  const limit = options.text("limit");
+  const newest = limitOption(limit, { usual, of: "events" });
   const format = (options.text("format") ?? "text") as Format;
-  return { from, to, events: [...options.list("event")], user: options.text("user") ?? "", newest, follow, format };
+  return {
+    from,
+    to,
+    events: [...options.list("event")],
+    user: options.text("user") ?? "",
+    newest,
+    usual: limit === undefined && usual > 0 ? usual : undefined,
+    follow,
+    format,
+  };
 }
 
 function mayPass(thrown: unknown): thrown is PlatformError {
@@ -104,6 +119,7 @@ async function print(lines: readonly string[], { ask, call, progress }: Printing
   const result = { data: records, text: auditTable(records, isContinued), many: true, isContinued };
   if (!(await writeResult(call.io, result, ask.format))) progress.readerGone = true;
   progress.pages += 1;
+  progress.printed += records.length;
 }
 
 /** One audit event as it was recorded. */

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type AuthClient, type AuthConnection, openAuthClient } from "../../core/api/auth-client.ts";
+import { type AuthClient, type AuthClientOptions, type AuthConnection, openAuthClient } from "../../core/api/auth-client.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
@@ -18,17 +18,27 @@ export interface Admin {
   readonly proxyAddress: string | undefined;
 }
 
+/** Calls after which something is different. */
+const changing: ReadonlySet<string> = new Set<keyof AuthClient>([
+  ...(["createToken", "createInvite", "putResource", "deleteResource"] as const),
+  ...(["unlockUser", "rotateAuthority", "changeRollout"] as const),
+]);
+
 /** Runs a command with a connection to the auth service: as this auth host itself, else as the user that tsh logged in. */
 export async function withAdmin<T>(call: Call, work: (admin: Admin) => Promise<T>): Promise<T> {
-  const { connection, loggedInAt, ...admin } = await connect(call);
+  let sent = "";
+  const { connection, loggedInAt, ...admin } = await connect(call, (method) => {
+    sent = method;
+  });
   try {
     return await work({ client: connection.client, ...admin });
   } catch (caught) {
     const thrown = loggedInAt === undefined ? caught : otherAuthority(caught, loggedInAt);
     if (!(thrown instanceof PlatformError) || (thrown.code !== "unavailable" && thrown.code !== "timeout")) throw thrown;
-    throw new PlatformError(thrown.code, `${thrown.message} (${admin.via})`, {
+    const isOpen = changing.has(sent);
+    throw new PlatformError(thrown.code, `${thrown.message} (${admin.via})${isOpen ? "; it is not known whether the change was made" : ""}`, {
       cause: thrown,
-      hint: thrown.hint ?? "check that the platform runs there",
+      hint: isOpen ? "look before you repeat it, for example with tctl get or tctl status" : (thrown.hint ?? "check that the platform runs there"),
     });
   } finally {
     connection.close();
@@ -37,9 +47,11 @@ export async function withAdmin<T>(call: Call, work: (admin: Admin) => Promise<T
 
 type Connected = Omit<Admin, "client"> & { readonly connection: AuthConnection; readonly loggedInAt?: HostPort };
 
-async function connect(call: Call): Promise<Connected> {
+type OnSent = NonNullable<AuthClientOptions["onSent"]>;
+
+async function connect(call: Call, onSent: OnSent): Promise<Connected> {
   const identity = call.options.text("identity");
-  if (identity !== undefined) return await throughProxy(call, `the identity file ${identity} is in use`);
+  if (identity !== undefined) return await throughProxy(call, onSent, `the identity file ${identity} is in use`);
   const host = await hostConfig(call);
   const file = join(host.dataDir, "auth", "admin.json");
   const local = await readAdminFile(file);
@@ -49,23 +61,23 @@ async function connect(call: Call): Promise<Connected> {
     const named = call.options.text("proxy") ?? host.proxyAddress;
     return {
       // This host's own service: no HTTP proxy stands between.
-      connection: openAuthClient({ open: () => dial(target, { env: {} }), ca, credentials: { certificate, privateKey } }),
+      connection: openAuthClient({ open: () => dial(target, { env: {} }), ca, credentials: { certificate, privateKey }, onSent }),
       via: `auth service on this host, ${address}, with ${file}`,
       proxyAddress: named === undefined ? undefined : formatHostPort(parseHostPort(named, 3080, "proxy address")),
     };
   }
-  return await throughProxy(call, `${file} ${local.why}`);
+  return await throughProxy(call, onSent, `${file} ${local.why}`);
 }
 
 /** `why`: the reason why this is not considered the auth host. */
-async function throughProxy(call: Call, why: string): Promise<Connected> {
+async function throughProxy(call: Call, onSent: OnSent, why: string): Promise<Connected> {
   try {
     const { facts, secrets, hostCaPem } = await chosenProfile(call);
     requireValid(facts, new Date());
     const credentials = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
     const proxyAddress = formatHostPort(facts.proxy);
     return {
-      connection: openAuthClient({ open: () => dialProxy(facts, call.io), ca: hostCaPem, credentials }),
+      connection: openAuthClient({ open: () => dialProxy(facts, call.io), ca: hostCaPem, credentials, onSent }),
       loggedInAt: facts.proxy,
       via: `through the proxy ${proxyAddress}, as ${facts.user}`,
       proxyAddress,

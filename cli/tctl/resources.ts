@@ -1,5 +1,5 @@
-import { readFile } from "node:fs/promises";
-import { PlatformError } from "../../core/errors/platform-error.ts";
+import { createReadStream } from "node:fs";
+import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 import { writeResource } from "../../core/resources/document.ts";
 import type { Maintenance } from "../../core/resources/maintenance.ts";
 import type { ResourceSpec } from "../../core/resources/resource-spec.ts";
@@ -159,16 +159,12 @@ export function maintenanceTable(documents: readonly Maintenance[]): string {
 /** Maximum size of a resource file, bytes. */
 const maxInput = 4 * 1024 * 1024;
 
-/** A whole file, or standard input for `-`. */
+/** A whole file, or standard input for `-`. Throws `invalid`. */
 async function readSource(io: CliIo, file: string): Promise<string> {
-  const text =
-    file === "-"
-      ? (await readInput(io.stdin, (_all, length) => length > maxInput)).toString("utf8")
-      : await readFile(file, "utf8").catch((cause: Error) => refuse(`could not read ${file}: ${cause.message}`, cause));
-  if (text.length > maxInput) refuse(`${file === "-" ? "standard input" : file} is longer than ${maxInput} bytes`);
-  return text;
-}
-
-function refuse(message: string, cause?: Error): never {
-  throw new PlatformError("invalid", message, { cause });
+  const [source, what] = file === "-" ? [io.stdin, "standard input"] : [createReadStream(file), file];
+  const bytes = await readInput(source, (_all, length) => length > maxInput).catch((cause: Error) => {
+    throw new PlatformError("invalid", `could not read ${what}: ${errorText(cause)}`, { cause });
+  });
+  if (bytes.length > maxInput) throw new PlatformError("invalid", `${what} is longer than ${maxInput} bytes`, { hint: "split it" });
+  return bytes.toString("utf8");
 }

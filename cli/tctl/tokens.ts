@@ -27,15 +27,18 @@ export async function addToken(call: Call): Promise<Result> {
   const given = options.text("value");
   const secret = given === undefined ? "" : await readSecretOption(call.io, given, "--value");
   return await withAdmin(call, async ({ client, proxyAddress }) => {
-    const made = await client.createToken({ roles, ttlSeconds, uses, secret, resources });
+    // First: the secret is lost if the command fails after it was made.
     const { caPins, proxyPublicAddrs } = await client.getCluster({});
+    const made = await client.createToken({ roles, ttlSeconds, uses, secret, resources });
     const token = readResource<Token>(made.token?.json ?? "");
     const facts = { secret: made.secret, caPins, proxyAddress: proxyAddress ?? proxyPublicAddrs[0] ?? "<proxy host:port>", roles, app };
     const snippet = configSnippet(facts);
     const expires = token.metadata.expires;
     const until = expires === undefined ? "" : ` It expires at ${expires}.`;
     const text = `Join token: ${made.secret}\nIt is shown only this once.${until}\n\n${joinText(facts)}${roles.join() === "node" ? "Which writes into" : "In"} /etc/platform.yaml of the host that joins:\n\n${snippet}`;
-    return { data: { secret: made.secret, id: token.metadata.name, roles, expires: expires ?? null, ca_pins: caPins, config: snippet }, text };
+    const { name } = token.metadata;
+    const data = { secret: made.secret, id: name, roles, expires: expires ?? null, ca_pins: caPins, config: snippet };
+    return { data, text, ifLost: `the token ${name} was made, but its secret was not shown; remove it with: tctl tokens rm ${name}` };
   });
 }
 

@@ -133,8 +133,9 @@ function ttlOf({ options }: Call): number {
 
 async function invite(admin: Admin, ask: { name: string; ttlSeconds: number; done: string }): Promise<Result> {
   const { name, ttlSeconds, done } = ask;
-  const { token, expires } = await admin.client.createInvite({ user: name, ttlSeconds });
+  // First: the link is lost if the command fails after it was made.
   const known = admin.proxyAddress ?? (await admin.client.getCluster({})).proxyPublicAddrs[0];
+  const { token, expires } = await admin.client.createInvite({ user: name, ttlSeconds });
   const address = known ?? "<proxy>";
   const url = `https://${address.replace(/:443$/, "")}/web/invite/${token}`;
   const left = formatDuration((new Date(expires).getTime() - Date.now()) / 1000 + 1);
@@ -142,7 +143,8 @@ async function invite(admin: Admin, ask: { name: string; ttlSeconds: number; don
     known === undefined
       ? ["No proxy has connected to the auth service yet: replace <proxy> with its address, or give it with --proxy=<host:port>."]
       : [];
-  return { data: { user: name, invite_url: url, token, expires }, text: `${done} This link works once, for ${left}:\n${url}`, notes };
+  const ifLost = `${done.replace(/\.$/, "")}, but the link was not shown; make another with: tctl users reset ${name}`;
+  return { data: { user: name, invite_url: url, token, expires }, text: `${done} This link works once, for ${left}:\n${url}`, notes, ifLost };
 }
 
 /** The value as its schema defines it. Throws `invalid` with every problem on its own line. */

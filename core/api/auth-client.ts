@@ -25,6 +25,8 @@ export interface AuthClientOptions {
   readonly timeoutMs?: number;
   /** When a service that answers nothing is given up, and the next call opens another connection; default 20 s and 10 s. */
   readonly silence?: SilenceLimits;
+  /** Called as soon as a call may have reached the service, with the name of its method in the client. */
+  readonly onSent?: (method: string) => void;
 }
 
 export interface AuthConnection extends Disposable {
@@ -54,12 +56,17 @@ export function openAuthClient(options: AuthClientOptions): AuthConnection {
       throw fromConnectError(thrown);
     }
   };
+  const send: Transport["unary"] = async (...call) => {
+    const transport = await sessions.ready();
+    options.onSent?.(call[0].localName);
+    return await transport.unary(...call);
+  };
   const unary: Transport["unary"] = async (...call) => {
     try {
-      return await (await sessions.ready()).unary(...call);
+      return await send(...call);
     } catch (thrown) {
       if (!isNotBegun(thrown)) throw thrown;
-      return await (await sessions.ready()).unary(...call);
+      return await send(...call);
     }
   };
   const client = createClient(AuthService, {

@@ -111,6 +111,12 @@ describe("refused certificates", () => {
     expect(doctor.stdout).toMatch(/^warning +identity .*\n.*platform leave/m);
     expect(doctor.stdout).toMatch(/^FAILED +certificate .*\n.*platform leave/m);
 
+    // Nothing listens there.
+    const away = await platform("leave", "--proxy", "127.0.0.1:1");
+    expect([away.status, away.stdout]).toEqual([9, ""]);
+    expect(away.stderr).toContain("--local-only");
+    expect(await other.admin("get", "node", "--format=json")).toContain('"mover"');
+
     // Cut short behind the removal: the identity is there still.
     await cp(join(agent.dir, "data"), join(agent.dir, "copy"), { recursive: true });
     const left = await platform("leave", "--proxy", other.proxy);

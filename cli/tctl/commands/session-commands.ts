@@ -13,7 +13,7 @@ export const auditCommands: CommandSpec = {
       name: "ls",
       summary: "print audit events, the newest last",
       details:
-        "Print audit events, the newest last: the newest 1000 that match. With --follow the newest 10 and then each new one, even\nafter an outage of the auth service. docs/audit.md lists the events.",
+        "Print audit events, the newest last: all that match with --from, else the newest 1000. With --follow the newest 10 and then each new one, even\nafter an outage of the auth service. docs/audit.md lists the events.",
       options: [
         { flags: "--from <time>", text: "not before: RFC 3339, a date, or a duration before now (2h, -2h)" },
         { flags: "--to <time>", text: "before this time" },
