@@ -221,8 +221,14 @@ make_folder() {
 take_back() {
   remove_half
   while read -r back_number back_file; do
-    root rm -f "$back_file" "$back_file.new"
-    [ ! -e "$temp/old.$back_number" ] || root cp -p "$temp/old.$back_number" "$back_file"
+    back_old="$temp/old.$back_number"
+    if [ ! -e "$back_old" ]; then
+      root rm -f "$back_file" "$back_file.new"
+    elif ! { root cp -p "$back_old" "$back_file.new" && root mv -f "$back_file.new" "$back_file"; }; then
+      root rm -f "$back_file.new"
+      kept=yes
+      printf 'could not put back %s: what it held is in %s\n' "$back_file" "$back_old" >&2
+    fi
   done <"$temp/written"
   sort -r "$temp/folders" | while read -r back_file; do root rmdir "$back_file" 2>/dev/null; done
   for key in $(rpm_keys); do
@@ -237,7 +243,7 @@ finish() {
   trap - EXIT
   trap '' INT TERM HUP
   [ "$status" -eq 0 ] || [ -n "$completed" ] || take_back
-  rm -rf "$temp"
+  [ -n "$kept" ] || rm -rf "$temp"
   exit "$status"
 }
 
@@ -572,7 +578,7 @@ main() {
   temp=$(mktemp -d) || fail 1 "there is no room for temporary files"
   : >"$temp/written"
   : >"$temp/folders"
-  number=0 completed='' keys_before=$(rpm_keys) before=$(installed platform-ent)
+  number=0 completed='' kept='' keys_before=$(rpm_keys) before=$(installed platform-ent)
   trap finish EXIT
   trap 'exit 129' HUP
   trap 'exit 130' INT

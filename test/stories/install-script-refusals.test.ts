@@ -117,6 +117,7 @@ test("an admin's hold is respected, and named", async () => {
   const held = await machine.run(script(versions.next, site().proxy, ca));
   expect(held).toMatchObject({ status: 7, stderr: expect.stringContaining("apt-mark unhold platform-ent") });
   expect(await machine.output(["platform", "version"])).toContain(versions.now);
+  await putsBack(machine, "/etc/apt/platform.list");
   await machine.output(["apt-mark", "unhold", "platform-ent"]);
   expect((await machine.run(script(versions.next, site().proxy, ca))).status).toBe(0);
   await using rocky = await site().machine({ manager: "dnf" });
@@ -130,6 +131,19 @@ test("an admin's hold is respected, and named", async () => {
   const bound = await suse.run(script(versions.next, site().proxy, ca));
   expect(bound).toMatchObject({ status: 7, stderr: expect.stringContaining("holds platform-ent") });
 });
+
+/** A file that was there before is put back, and what it held is kept where that fails. */
+async function putsBack(machine: Machine, file: string): Promise<void> {
+  const before = "# of the admin\n";
+  await machine.write(file, before);
+  expect((await machine.run(script(versions.next, site().proxy, ca))).status).toBe(7);
+  expect(await machine.output(["cat", file])).toBe(before);
+  await machine.write("/usr/local/bin/cp", '#!/bin/sh\ncase $2 in */old.*) exit 1 ;; esac\nexec /bin/cp "$@"\n', 0o755);
+  const failed = await machine.run(script(versions.next, site().proxy, ca));
+  const [, kept = ""] = /could not put back \/etc\/apt\/platform\.list: what it held is in (\S+)/.exec(failed.stderr) ?? [];
+  expect(await machine.output(["cat", kept])).toBe(before);
+  await machine.output(["rm", "/usr/local/bin/cp"]);
+}
 
 test("a full disk leaves nothing half done", async () => {
   await using machine = await site().machine({ diskMb: 200 });
