@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { isLoggedOut } from "./api/request.ts";
-import { forget, person } from "./api/session.ts";
-import { Login } from "./pages/login.tsx";
+import { person } from "./api/session.ts";
+import { LoginAgain } from "./pages/login-again.tsx";
 import { Palette } from "./palette/palette.tsx";
 import { Notices } from "./parts/notice.tsx";
 import { Empty, Page } from "./parts/page.tsx";
@@ -83,23 +83,5 @@ function NotFound() {
         </p>
       </Empty>
     </Page>
-  );
-}
-
-/** The login over the page: the page stays as it is, and goes on after it. */
-function LoginAgain() {
-  return (
-    <div class="cover" role="dialog" aria-modal="true" aria-label="Log in again">
-      <div class="alone">
-        <h2>Your session has ended</h2>
-        <p>Log in again to go on where you are.</p>
-        <Login user={person.value?.user ?? ""} />
-        <p>
-          <button type="button" class="plain" onClick={forget}>
-            Log in as another user
-          </button>
-        </p>
-      </div>
-    </div>
   );
 }

@@ -4,31 +4,63 @@ import { logins } from "./request.ts";
 /** The answer that a page shows: the previous one stays while the next is on its way, so that nothing flickers. */
 export interface Loaded<T> {
   readonly value: T | undefined;
+  /** Whether the value answers what is asked for now, and not what was asked for before. */
+  readonly isCurrent: boolean;
   readonly error: Error | undefined;
   readonly isLoading: boolean;
+  /** Loads again, in place of what is on its way. */
   reload(): void;
+  /** Loads again, unless an answer is on its way. */
+  refresh(): void;
+}
+
+interface State<T> {
+  readonly value: T | undefined;
+  /** The key that the value was loaded for. */
+  readonly key: string | undefined;
+  readonly error: Error | undefined;
+  readonly isLoading: boolean;
+}
+
+export interface LoadOptions {
+  /** A login does not load again what is there already: the reader is changing it. */
+  readonly isKept?: boolean;
 }
 
 /** Loads when the page appears, whenever `key` changes, and after a new login. A later call ends an earlier one. */
-export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
-  const [state, setState] = useState<Omit<Loaded<T>, "reload">>({ value: undefined, error: undefined, isLoading: true });
+export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise<T>, { isKept = false }: LoadOptions = {}): Loaded<T> {
+  const [state, setState] = useState<State<T>>({ value: undefined, key: undefined, error: undefined, isLoading: true });
   const [turn, setTurn] = useState(0);
-  const latest = useRef(load);
-  latest.current = load;
+  const latest = useRef({ load, isLoading: true });
+  latest.current.load = load;
   const reload = useCallback(() => setTurn((before) => before + 1), []);
-  const login = logins.value;
+  const refresh = useCallback(() => {
+    if (!latest.current.isLoading) reload();
+  }, []);
+  const login = isKept && state.key === key ? 0 : logins.value;
   // The key stands for what is loaded, the turn and the login for once more.
   useEffect(() => {
     const stop = new AbortController();
+    const { current } = latest;
+    current.isLoading = true;
     setState((before) => ({ ...before, isLoading: true }));
-    latest.current(stop.signal).then(
-      (value) => stop.signal.aborted || setState({ value, error: undefined, isLoading: false }),
-      (error: unknown) => stop.signal.aborted || setState((before) => ({ ...before, error: asError(error), isLoading: false })),
+    const settle = (answer: (before: State<T>) => State<T>): void => {
+      if (stop.signal.aborted) return;
+      current.isLoading = false;
+      setState(answer);
+    };
+    current.load(stop.signal).then(
+      (value) => settle(() => ({ value, key, error: undefined, isLoading: false })),
+      // What answers another question is not shown beside the failure of this one.
+      (error: unknown) => settle((before) => ({ ...(before.key === key ? before : unknown), error: asError(error), isLoading: false })),
     );
     return () => stop.abort();
   }, [key, turn, login]);
-  return { ...state, reload };
+  const { value, error, isLoading } = state;
+  return { value, isCurrent: state.key === key, error, isLoading, reload, refresh };
 }
+
+const unknown = { value: undefined, key: undefined } as const;
 
 function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));

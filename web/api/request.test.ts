@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { call } from "./request.ts";
+import { bearer, call, isLoggedOut, onRefused } from "./request.ts";
 
 /** What comes in place of an answer, once the call is made. */
 let failing: (signal: AbortSignal) => Promise<Response>;
@@ -51,4 +51,35 @@ test("a call that its page has given up throws the reason", async () => {
   failing = untilAborted;
   const reason = new Error("left");
   await expect(call("/hosts", { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+});
+
+const answers = (...list: readonly (readonly [status: number, body: object])[]): (() => Promise<Response>) => {
+  const left = [...list];
+  return async () => {
+    const [status, body] = left.shift() ?? [500, {}];
+    return await Promise.resolve(Response.json(body, { status }));
+  };
+};
+const refusal = (code: string): object => ({ error: { code, message: "refused" } });
+
+test.for([
+  ["denied", 403],
+  ["unauthenticated", 401],
+] as const)("a call that is refused as %s is made once more where the browser has another session", async ([code, status]) => {
+  bearer.value = "before";
+  isLoggedOut.value = false;
+  onRefused(async () => await Promise.resolve(true));
+  failing = answers([status, refusal(code)], [200, { hosts: [] }]);
+  await expect(call("/hosts")).resolves.toEqual({ hosts: [] });
+  failing = answers([status, refusal(code)], [status, refusal(code)], [200, {}]);
+  await expect(call("/hosts")).rejects.toMatchObject({ code });
+});
+
+test("without another session the page asks for a login, and the call is not repeated", async () => {
+  bearer.value = "before";
+  isLoggedOut.value = false;
+  onRefused(async () => await Promise.resolve(false));
+  failing = answers([401, refusal("unauthenticated")], [200, {}]);
+  await expect(call("/hosts")).rejects.toMatchObject({ code: "unauthenticated" });
+  expect(isLoggedOut.value).toBe(true);
 });

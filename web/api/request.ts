@@ -26,6 +26,16 @@ export interface CallOptions {
   readonly body?: unknown;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly signal?: AbortSignal | undefined;
+  /** In place of the page's: such a call does not change what the page knows of its session. */
+  readonly bearer?: string | undefined;
+}
+
+/** Looks for another session after a refusal. */
+let renewal: (() => Promise<boolean>) | undefined;
+
+/** `renew`: takes up another session of the browser, if there is one; the refused call is made once more then. */
+export function onRefused(renew: () => Promise<boolean>): void {
+  renewal = renew;
 }
 
 /** Maximum time for an answer, ms. */
@@ -33,12 +43,27 @@ const longestMs = 30_000;
 
 /** An answer of the API of this version. Throws CallError. */
 export async function call<T>(path: string, options: CallOptions = {}): Promise<T> {
+  const isOwn = !("bearer" in options);
+  try {
+    return await callOnce<T>(path, options);
+  } catch (thrown) {
+    if (!isOwn || bearer.value === undefined || !(thrown instanceof CallError)) throw thrown;
+    const isRefused = thrown.code === "denied" || thrown.code === "unauthenticated";
+    // Nothing was done: the call was refused.
+    if (isRefused && (await renewal?.()) === true) return await callOnce<T>(path, options);
+    if (thrown.code === "unauthenticated") isLoggedOut.value = true;
+    throw thrown;
+  }
+}
+
+async function callOnce<T>(path: string, options: CallOptions): Promise<T> {
   const { method = "GET", body, query = {}, signal: outer } = options;
   const wanted = Object.entries(query).flatMap(([name, value]) => (value === undefined || value === "" ? [] : [[name, value]]));
   const search = wanted.length === 0 ? "" : `?${new URLSearchParams(wanted)}`;
   const limit = AbortSignal.timeout(longestMs);
   const headers = new Headers({ Accept: "application/json" });
-  if (bearer.value !== undefined) headers.set("Authorization", `Bearer ${bearer.value}`);
+  const token = "bearer" in options ? options.bearer : bearer.value;
+  if (token !== undefined) headers.set("Authorization", `Bearer ${token}`);
   if (body !== undefined) headers.set("Content-Type", "application/json");
   try {
     const answer = await fetch(`/webapi/v1${path}${search}`, {
@@ -50,7 +75,7 @@ export async function call<T>(path: string, options: CallOptions = {}): Promise<
       signal: outer === undefined ? limit : AbortSignal.any([outer, limit]),
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    if (!answer.ok) throw await errorOf(answer);
+    if (!answer.ok) throw await readError(answer);
     return answer.status === 204 ? (undefined as T) : ((await answer.json()) as T);
   } catch (thrown) {
     if (thrown instanceof CallError || outer?.aborted === true) throw thrown;
@@ -67,8 +92,13 @@ function late(method: NonNullable<CallOptions["method"]>): CallError {
 
 /** The error in an answer. One about the session shows the login. */
 export async function errorOf(answer: Response): Promise<CallError> {
+  const error = await readError(answer);
+  if (error.code === "unauthenticated" && bearer.value !== undefined) isLoggedOut.value = true;
+  return error;
+}
+
+async function readError(answer: Response): Promise<CallError> {
   const body = (await answer.json().catch(() => undefined)) as { error?: { code?: string; message?: string; hint?: string } } | undefined;
   const { code = "internal", message = `the proxy answered ${answer.status}`, hint } = body?.error ?? {};
-  if (code === "unauthenticated" && bearer.value !== undefined) isLoggedOut.value = true;
   return new CallError(code, message, hint);
 }

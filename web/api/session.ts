@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import type { Person } from "../../core/api/web/person.ts";
-import { bearer, CallError, call, isLoggedOut, logins } from "./request.ts";
+import { bearer, CallError, call, isLoggedOut, logins, onRefused } from "./request.ts";
 
 /** The user of this page; undefined before the login. */
 export const person = signal<Person | undefined>(undefined);
@@ -41,6 +41,25 @@ async function begin(token: string): Promise<void> {
   isLoggedOut.value = false;
   logins.value += 1;
 }
+
+/**
+ * Takes up the session that the browser's cookie stands for, if it is another one of the same user: a login in another tab has ended the one of this page.
+ * Whether there was one.
+ */
+export async function takeUp(): Promise<boolean> {
+  try {
+    const { token } = await call<BrowserSession>("/session", { bearer: undefined });
+    if (token === bearer.value) return false;
+    const other = await call<Person>("/me", { bearer: token });
+    if (other.user !== person.value?.user) return false;
+    await begin(token);
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof CallError) return false;
+    throw thrown;
+  }
+}
+onRefused(takeUp);
 
 /** Ends this session, or all sessions of the user in browsers. */
 export async function logOut({ everywhere = false } = {}): Promise<void> {

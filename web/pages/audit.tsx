@@ -47,7 +47,7 @@ export function Audit() {
         actions={
           <button
             type="button"
-            disabled={all === undefined || all.length === 0}
+            disabled={all === undefined || all.length === 0 || !loaded.isCurrent}
             onClick={() => saveFile("audit.csv", "text/csv", eventsCsv(all ?? []))}
           >
             Export

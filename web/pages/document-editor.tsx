@@ -1,5 +1,5 @@
 import type { ComponentType } from "preact";
-import { useId, useState } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
 import { useLoaded } from "../api/load.ts";
 import { CallError, call } from "../api/request.ts";
 import { can } from "../api/session.ts";
@@ -31,13 +31,13 @@ export interface BesideFacts {
 /** One resource as YAML. A change that another admin made meanwhile is reported, not overwritten: the text carries the revision. */
 export function DocumentEditor({ kind, noun, name, example = "", beside, close, saved }: DocumentEditorFacts) {
   const path = `/documents/${kind}/${encodeURIComponent(name ?? "")}`;
-  const loaded = useLoaded(`${kind}/${name ?? ""}`, async (signal) =>
-    name === undefined ? example : (await call<{ yaml: string }>(path, { signal })).yaml,
-  );
+  const load = async (signal: AbortSignal): Promise<string> => (name === undefined ? example : (await call<{ yaml: string }>(path, { signal })).yaml);
+  const loaded = useLoaded(`${kind}/${name ?? ""}`, load, { isKept: true });
+  const [isChanged, setChanged] = useState(false);
   return (
-    <Dialog title={name === undefined ? `New ${noun}` : name} close={close} wide>
+    <Dialog title={name === undefined ? `New ${noun}` : name} close={close} wide isKept={isChanged}>
       <Answer of={loaded}>
-        {(yaml) => <Editor key={yaml} kind={kind} name={name} yaml={yaml} beside={beside} reload={loaded.reload} close={close} saved={saved} />}
+        {(yaml) => <Editor key={yaml} {...{ kind, name, yaml, beside, close, saved }} reload={loaded.reload} changed={setChanged} />}
       </Answer>
     </Dialog>
   );
@@ -49,15 +49,18 @@ interface EditorFacts {
   readonly yaml: string;
   readonly beside: DocumentEditorFacts["beside"];
   readonly reload: () => void;
+  /** Called with whether the text differs from the stored one. */
+  readonly changed: (isChanged: boolean) => void;
   readonly close: () => void;
   readonly saved: () => void;
 }
 
-function Editor({ kind, name, yaml, beside: Beside, reload, close, saved }: EditorFacts) {
+function Editor({ kind, name, yaml, beside: Beside, reload, changed, close, saved }: EditorFacts) {
   const id = useId();
   const [text, setText] = useState(yaml);
   const [failure, setFailure] = useState<Error>();
   const [isHeld, hold] = useState(false);
+  useEffect(() => changed(text !== yaml), [text, yaml]);
   const mayChange = can(kind, name === undefined ? "create" : "update");
   const save = async (): Promise<void> => {
     try {

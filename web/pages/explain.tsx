@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { AccessExplanation } from "../../core/api/web/access.ts";
 import { call } from "../api/request.ts";
 import { formText } from "../parts/form-text.ts";
@@ -13,12 +13,23 @@ type Answered = { readonly found: AccessExplanation } | { readonly failure: stri
 export function Explain() {
   const [kind, setKind] = useState("ssh");
   const [answer, setAnswer] = useState<Answered>();
+  const asked = useRef<AbortController>(undefined);
+  /** A verdict belongs to what stands in the fields: a change of one takes it away. */
+  const clear = (): void => {
+    asked.current?.abort();
+    setAnswer(undefined);
+  };
   const ask = async (form: EventTarget | null): Promise<void> => {
+    clear();
+    const stop = new AbortController();
+    asked.current = stop;
+    const { signal } = stop;
     const query = Object.fromEntries(["user", "kind", "name", "login", "db_user", "db_name"].map((name) => [name, formText(form, name).trim()]));
     try {
-      setAnswer({ found: await call<AccessExplanation>("/access", { query }) });
+      const found = await call<AccessExplanation>("/access", { query, signal });
+      if (!signal.aborted) setAnswer({ found });
     } catch (thrown) {
-      setAnswer({ failure: sentenceOf(thrown) });
+      if (!signal.aborted) setAnswer({ failure: sentenceOf(thrown) });
     }
   };
   return (
@@ -26,6 +37,7 @@ export function Explain() {
       <p class="quiet">Whether a user who logs in now may reach something, and which role decides it.</p>
       <form
         class="tools"
+        onInput={clear}
         onSubmit={(event) => {
           event.preventDefault();
           void ask(event.currentTarget);

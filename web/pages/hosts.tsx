@@ -26,7 +26,7 @@ const refreshMs = 30_000;
 export function Hosts() {
   const query = place.value.query.get("query") ?? "";
   const loaded = useLoaded(query, (signal) => callPages<HostPage, ListedHost>("/hosts", { query: { query }, signal, entries: ({ hosts }) => hosts }));
-  useEvery(refreshMs, loaded.reload);
+  useEvery(refreshMs, loaded.refresh);
   const [shown, show] = useState<ListedHost>();
   return (
     <>

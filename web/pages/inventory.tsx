@@ -19,7 +19,7 @@ export function Inventory() {
   const loaded = useLoaded("inventory", (signal) =>
     callPages<InventoryPage, Instance>("/inventory", { signal, entries: ({ instances }) => instances }),
   );
-  useEvery(refreshMs, loaded.reload);
+  useEvery(refreshMs, loaded.refresh);
   const [shown, show] = useState<Instance>();
   return (
     <>

@@ -33,7 +33,7 @@ function InviteDialog({ user, close }: { readonly user: string; readonly close: 
     }
   };
   return (
-    <Dialog title={`Invite link for ${user}`} close={close}>
+    <Dialog title={`Invite link for ${user}`} close={close} isKept={made !== undefined}>
       <Failure text={failure} />
       {made === undefined ? (
         <>

@@ -4,7 +4,7 @@ import { Failure } from "../parts/failure.tsx";
 import { formText } from "../parts/form-text.ts";
 import { sentenceOf } from "../parts/notice.tsx";
 
-/** The login: also shown over a page whose session has ended, which goes on afterwards. */
+/** The login: also shown over a page whose session has ended, which goes on afterwards; the page is that of `user`, and no other may log in there. */
 export function Login({ user: known = "" }: { readonly user?: string }) {
   const [failure, setFailure] = useState<string>();
   const [isBusy, setBusy] = useState(false);
@@ -35,6 +35,7 @@ export function Login({ user: known = "" }: { readonly user?: string }) {
           required
           maxLength={64}
           defaultValue={known}
+          readOnly={known !== ""}
           autofocus={known === ""}
           spellcheck={false}
           autocapitalize="none"

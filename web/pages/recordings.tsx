@@ -30,7 +30,7 @@ const keyOf = ({ sid }: Recording): string => sid;
 export function Recordings() {
   const answer = useLoaded("recordings", (signal) => call<RecordingPage>("/recordings", { signal }));
   const loaded = { ...answer, value: answer.value?.recordings };
-  useEvery(refreshMs, loaded.reload);
+  useEvery(refreshMs, loaded.refresh);
   const steady = useSteady(loaded, keyOf);
   const [shown, show] = useState<Recording>();
   return (

@@ -42,7 +42,7 @@ const refreshMs = 30_000;
 export function ServedList<Row extends Served>({ of }: { readonly of: ServedKind<Row> }) {
   const { resource, labels, title, noun, load, type, first } = of;
   const loaded = useLoaded(resource, load);
-  useEvery(refreshMs, loaded.reload);
+  useEvery(refreshMs, loaded.refresh);
   const [shown, show] = useState<Row>();
   return (
     <>

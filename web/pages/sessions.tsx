@@ -25,7 +25,7 @@ export function Sessions() {
     "sessions",
     async (signal) => (await call<{ sessions: readonly ListedSession[] }>("/running-sessions", { signal })).sessions,
   );
-  useEvery(refreshMs, loaded.reload);
+  useEvery(refreshMs, loaded.refresh);
   const steady = useSteady(loaded, keyOf);
   const [shown, show] = useState<ListedSession>();
   const present = loaded.value?.find(({ sid }) => sid === shown?.sid);

@@ -53,7 +53,7 @@ function TokenDialog({ close }: { readonly close: () => void }) {
     }
   };
   return (
-    <Dialog title="New join token" close={close} wide={made !== undefined}>
+    <Dialog title="New join token" close={close} wide={made !== undefined} isKept={made !== undefined}>
       <Failure text={failure} />
       {made === undefined ? <TokenForm submit={make} /> : <MadeToken made={made} />}
     </Dialog>

@@ -21,11 +21,11 @@ const refreshMs = 15_000;
 export function Updates() {
   const version = place.value.query.get("version") ?? "";
   const loaded = useLoaded(version, (signal) => call<UpgradePlan>("/upgrades/plan", { query: { version }, signal }));
-  useEvery(refreshMs, loaded.reload);
+  useEvery(refreshMs, loaded.refresh);
   return (
     <Page title="Updates" actions={<Settings saved={loaded.reload} />}>
       <PlanFor version={version} />
-      <Answer of={loaded}>{(plan) => <Plan plan={plan} reload={loaded.reload} />}</Answer>
+      <Answer of={loaded.isCurrent ? loaded : { ...loaded, value: undefined }}>{(plan) => <Plan plan={plan} reload={loaded.reload} />}</Answer>
     </Page>
   );
 }

@@ -8,11 +8,15 @@ export interface DialogFacts {
   readonly children: ComponentChildren;
   /** As wide as the page allows, for texts and tables. */
   readonly wide?: boolean;
+  /** Only its buttons close it: it holds what would be lost, a changed text or a secret that is shown once. */
+  readonly isKept?: boolean;
 }
 
 /** A dialog before the page: focus stays within it, and returns to where it was. */
-export function Dialog({ title, close, children, wide = false }: DialogFacts) {
+export function Dialog({ title, close, children, wide = false, isKept = false }: DialogFacts) {
   const element = useRef<HTMLDialogElement>(null);
+  // A selection that is drawn out of the dialog ends beside it, and is a click there.
+  const isPressedBeside = useRef(false);
   const id = useId();
   useEffect(() => {
     const before = document.activeElement;
@@ -22,13 +26,16 @@ export function Dialog({ title, close, children, wide = false }: DialogFacts) {
     };
   }, []);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it already
     <dialog
       ref={element}
       class={wide ? "wide" : ""}
       aria-labelledby={id}
       onClose={close}
-      onClick={(event) => event.target === event.currentTarget && event.currentTarget.close()}
+      onKeyDown={(event) => isKept && event.key === "Escape" && event.preventDefault()}
+      onPointerDown={(event) => {
+        isPressedBeside.current = event.target === event.currentTarget;
+      }}
+      onClick={(event) => isPressedBeside.current && !isKept && event.target === event.currentTarget && event.currentTarget.close()}
     >
       <div class="dialog-body">
         <div class="dialog-head">

@@ -35,6 +35,11 @@ test("a value that a spreadsheet would run is a text there", () => {
   expect(line).toBe(`t,x,,"'=HYPERLINK(""http://evil.test"")",`);
 });
 
+test("a formula that begins where another separator would end a cell is a text, too", () => {
+  const [, line] = eventsCsv([{ event: "x", command: "x;=cmd|'/C calc'!A0\n@SUM(1)\t=1" }]).split("\r\n");
+  expect(line).toBe(`,x,,,"command=x;'=cmd|'/C calc'!A0\n'@SUM(1)\t'=1"`);
+});
+
 test("values are whole, however long they are", () => {
   const command = "x".repeat(500);
   expect(eventsCsv([{ command }])).toMatch(new RegExp(`,command=${command}$`));
@@ -47,7 +52,7 @@ test("every value is in its cell, whatever it holds", () => {
       const cells = text.slice(text.indexOf("\r\n") + 2).match(/("(?:[^"]|"")*"|[^,]*),?/g);
       const cell = (cells?.[3] ?? "").replace(/,$/, "");
       const read = cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell;
-      expect([user, `'${user}`]).toContain(read);
+      expect(read.replaceAll("'", "")).toBe(user.replaceAll("'", ""));
     }),
   );
 });

@@ -1,0 +1,101 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { enrolUser, type TestUser } from "../inside/enrol-user.ts";
+import { startTestCluster, type TestCluster } from "../inside/open-cluster.ts";
+import { hasProgram } from "../world/has-program.ts";
+import { codeAt } from "../world/one-time-code.ts";
+import { faultsEverywhere, openUiPage, type UiPage } from "../world/ui-page.ts";
+
+describe.skipIf(!hasProgram("chromium"))("a session that ends while people work, in Chromium", () => {
+  let cluster: TestCluster;
+  let boss: TestUser;
+  let site: string;
+  let ui: UiPage;
+  /** With an editor open, and a text in it that is not saved. */
+  let page: Page;
+  let other: Page;
+  const changed = "description: of all hosts";
+
+  beforeAll(async () => {
+    cluster = await startTestCluster();
+    await cluster.putRole("all-hosts", { allow: { logins: ["root"], node_labels: { "*": "*" } } });
+    // A code is good for one login: three are used here, of three half minutes in a row.
+    boss = await enrolUser(
+      { admin: cluster.admin, client: cluster.admin },
+      { name: "boss", roles: ["access", "editor", "auditor"], logins: ["root"] },
+      new Date(Date.now() - 30_000),
+    );
+    site = `https://localhost:${cluster.proxy.addresses.web.port}`;
+    ui = await openUiPage();
+    ({ page } = ui);
+    await ui.logIn(`${site}/web/roles`, { user: "boss", password: boss.password, code: codeAt(boss.otpauthUri, new Date()) }, "Roles");
+    await page.getByRole("button", { name: "all-hosts", exact: true }).click();
+    const text = editor();
+    await text.fill((await text.inputValue()).replace("name: all-hosts", `name: all-hosts\n  ${changed}`));
+    other = await openPage("audit", "Audit log");
+  });
+  afterAll(async () => {
+    await ui?.[Symbol.asyncDispose]();
+    await cluster[Symbol.asyncDispose]();
+  });
+
+  const editor = () => page.getByLabel("Document in YAML");
+
+  async function openPage(path: string, title: string): Promise<Page> {
+    const opened = await ui.context.newPage();
+    ui.watch(opened);
+    await opened.goto(`${site}/web/${path}`);
+    await opened.getByRole("heading", { level: 1, name: title }).waitFor();
+    return opened;
+  }
+
+  test("a selection that is drawn out of an editor, Escape and a click beside it lose no text", async () => {
+    const place = await editor().boundingBox();
+    await page.mouse.move((place?.x ?? 0) + 20, (place?.y ?? 0) + 20);
+    await page.mouse.down();
+    await page.mouse.move(5, 400);
+    await page.mouse.up();
+    await page.mouse.click(5, 400);
+    for (let presses = 0; presses < 3; presses += 1) await page.keyboard.press("Escape");
+    expect(await editor().inputValue()).toContain(changed);
+  });
+
+  test("the login comes before an open editor, and nothing but a login closes it", async () => {
+    const account = await openPage("account", "Account");
+    await account.getByRole("button", { name: "Log out everywhere" }).click();
+    await account.getByRole("dialog").getByRole("button", { name: "Log out everywhere" }).click();
+    await account.getByRole("heading", { level: 1, name: "Log in" }).waitFor();
+    await account.close();
+    await other.getByRole("link", { name: "Users" }).click();
+    await other.getByText("Your session has ended").waitFor();
+
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Your session has ended").waitFor();
+    for (let presses = 0; presses < 3; presses += 1) await page.keyboard.press("Escape");
+    expect(await faultsEverywhere(page)).toEqual([]);
+  });
+
+  test("the text is there after it, also where another admin has changed the document meanwhile: that is a conflict, and not lost", async () => {
+    await cluster.putRole("all-hosts", { allow: { logins: ["root", "deploy"], node_labels: { "*": "*" } } });
+    await page.getByLabel("Password").fill(boss.password);
+    await page.getByLabel("Code").fill(codeAt(boss.otpauthUri, new Date(Date.now() + 30_000)));
+    await page.keyboard.press("Enter");
+    await page.getByText("Your session has ended").waitFor({ state: "detached" });
+    expect(await editor().inputValue()).toContain(changed);
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Load the stored one, and lose my changes" }).click();
+    await expect.poll(async () => await editor().inputValue()).toContain("deploy");
+  });
+
+  test("another page of the browser goes on with the session of that login, and does not end it", async () => {
+    await other.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+    await other.getByRole("heading", { level: 1, name: "Users" }).waitFor();
+    await other.getByText("Your session has ended").waitFor({ state: "detached" });
+    await other.getByText("boss", { exact: true }).first().waitFor();
+    const text = editor();
+    await text.fill((await text.inputValue()).replace("name: all-hosts", `name: all-hosts\n  ${changed}`));
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("all-hosts has been saved").waitFor();
+    expect(ui.troubles).toEqual([]);
+  });
+});
