@@ -40,6 +40,22 @@ test("a call that fails gives its slot to the next one", async () => {
   expect(await next).toBe("next");
 });
 
+test("a call that leaves while it waits fails with the reason, and those behind it move up", async () => {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const queue = createQueue({ atOnce: 1, waiting: 2 });
+  const first = queue(() => promise);
+  const left = new AbortController();
+  const second = expect(queue(async () => "second", left.signal)).rejects.toThrow("gone");
+  const third = queue(async () => "third");
+  left.abort(new Error("gone"));
+  await second;
+  // Its place is free again.
+  const fourth = queue(async () => "fourth");
+  resolve("first");
+  expect(await Promise.all([first, third, fourth])).toEqual(["first", "third", "fourth"]);
+  await expect(queue(async () => "fifth", left.signal)).rejects.toThrow("gone");
+});
+
 test("keys do not wait for each other, and a key that is free again starts afresh", async () => {
   const queues = createQueues({ atOnce: 1, waiting: 0 });
   const first = Promise.withResolvers<string>();

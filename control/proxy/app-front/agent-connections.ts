@@ -8,6 +8,7 @@ import { ipOf } from "../../../core/transport/host-port.ts";
 import { type ReachServices, reachServed } from "../routing/reach-served.ts";
 import { connectionAgent } from "./agent-requests.ts";
 import type { AppCredential, AppSessions } from "./app-sessions.ts";
+import { LimitedWait } from "./limited-wait.ts";
 
 /** A request's user, application and client. */
 export interface AppVisit {
@@ -23,8 +24,12 @@ export interface ConnectionServices extends ReachServices {
   readonly sessions: Pick<AppSessions, "hold">;
 }
 
-/** Connections of one session from one address: a browser has six, and pages with many slow requests wait. */
-const maxConnections = 32;
+/** Requests of one session from one address at a time, and those that wait: a browser has six, and pages with many slow requests wait. */
+const requests = { atOnce: 32, waiting: 1_000, what: "requests of one session to an application" } as const;
+/** Time that a request waits for one of the others to end, ms. */
+const turnMs = 60_000;
+/** Time that a request waits for a new connection, its turn among `opening` included, ms. */
+const connectionMs = 60_000;
 const maxIdle = 32;
 /** Time after which an idle connection is closed, ms: before the agent closes it. */
 const idleMs = 30_000;
@@ -42,7 +47,7 @@ interface Pool {
 }
 
 interface Attempt {
-  readonly left: AbortSignal | undefined;
+  readonly left: AbortSignal;
   /** An agent has opened a stream. */
   isOpen: boolean;
 }
@@ -54,6 +59,8 @@ interface Attempt {
 export class AgentConnections {
   readonly #services: ConnectionServices;
   readonly #pools = new Map<string, Pool>();
+  /** By session and address. */
+  readonly #requests = createQueues(requests);
   /** By session. */
   readonly #openings = createQueues(opening);
 
@@ -63,40 +70,58 @@ export class AgentConnections {
     services.signal.addEventListener("abort", () => this.#close(timer), { once: true });
   }
 
-  /** The connections for a visit, for `http.request`. Throws `limit`. */
-  agentFor(visit: AppVisit): Agent {
-    const { id } = visit.credential;
-    const key = `${id} ${ipOf(visit.peer)}`;
+  /**
+   * Calls `pass` with the visit's connections, for `http.request`, once fewer than 32 requests of its session and address are running. It has its place until `pass`
+   * resolves. `left`: aborted when the client has left. Throws PlatformError: `limit` when too many wait, `timeout` when it has waited for a minute.
+   */
+  async inTurn(visit: AppVisit, left: AbortSignal, pass: (agent: Agent) => Promise<void>): Promise<void> {
+    const key = keyOf(visit);
+    const hint = "close pages of the application that you do not need, or try again when a download or an upload has ended";
+    const running = `${requests.atOnce} requests of this browser to ${visit.app} are still running`;
+    const late = (): PlatformError => new PlatformError("timeout", `${running}; this one has waited ${turnMs / 1_000} s for one to end`, { hint });
+    using wait = new LimitedWait({ ms: turnMs, late, left });
+    const work = async (): Promise<void> => {
+      wait[Symbol.dispose]();
+      await pass(this.#agentFor(visit, key));
+    };
+    await this.#requests(key, work, wait.signal);
+  }
+
+  #agentFor(visit: AppVisit, key: string): Agent {
     const known = this.#pools.get(key);
     if (known !== undefined) return known.agent;
     if (this.#pools.size >= maxPools) this.#dropUnused();
     if (this.#pools.size >= maxPools)
       throw new PlatformError("limit", "too many sessions of applications at this proxy", { hint: "try again in a moment" });
-    const agent = connectionAgent({ maxConnections, maxIdle, idleMs, connect: () => this.connect(visit) });
-    const release = this.#services.sessions.hold(id, () => this.#drop(key));
+    const agent = connectionAgent({ maxIdle, idleMs, connect: (left) => this.connect(visit, left) });
+    const release = this.#services.sessions.hold(visit.credential.id, () => this.#drop(key));
     this.#pools.set(key, { agent, release });
     return agent;
   }
 
   /**
    * A new connection: one that no other request uses. Nothing of a request was sent if it fails; a connection that an agent did not take is tried with another
-   * one once. It may wait for its turn; `left`: aborted when the client has left. Throws PlatformError, `limit` when too many wait.
+   * one once. It may wait for its turn; `left`: aborted when the client has left. Throws PlatformError: `limit` when too many wait, `timeout` after a minute.
    */
   async connect(visit: AppVisit, left?: AbortSignal): Promise<TLSSocket> {
-    return await this.#openings(visit.credential.id, async () => {
-      if (left?.aborted) throw new PlatformError("unavailable", "the client has left");
-      return await this.#reachTwice(visit, left);
-    });
+    const text = `a connection to ${visit.app} could not be opened within ${connectionMs / 1_000} s`;
+    const late = (): PlatformError => new PlatformError("timeout", text, { hint: "its agent may be overloaded; try again in a moment" });
+    using wait = new LimitedWait({ ms: connectionMs, late, left });
+    try {
+      return await this.#openings(visit.credential.id, () => this.#reachTwice(visit, wait.signal), wait.signal);
+    } catch (thrown) {
+      throw wait.signal.aborted ? wait.signal.reason : thrown;
+    }
   }
 
-  async #reachTwice(visit: AppVisit, left: AbortSignal | undefined): Promise<TLSSocket> {
+  async #reachTwice(visit: AppVisit, left: AbortSignal): Promise<TLSSocket> {
     const first: Attempt = { left, isOpen: false };
     try {
       return await this.#reach(visit, first);
     } catch (thrown) {
       const isAway = thrown instanceof PlatformError && (thrown.code === "unavailable" || thrown.code === "timeout");
       // Without a stream, all agents were tried.
-      if (!isAway || !first.isOpen || left?.aborted) throw thrown;
+      if (!isAway || !first.isOpen || left.aborted) throw thrown;
       return await this.#reach(visit, { left, isOpen: false });
     }
   }
@@ -112,7 +137,7 @@ export class AgentConnections {
         left: attempt.left,
         sign: async (ask) => {
           attempt.isOpen = true;
-          return (await auth.signBrowserApp({ ...ask, credential, app, clientAddress: peer })).tlsCertificate;
+          return (await auth.signBrowserApp({ ...ask, credential, app, clientAddress: peer }, { signal: attempt.left })).tlsCertificate;
         },
       },
       this.#services,
@@ -139,4 +164,8 @@ export class AgentConnections {
     clearInterval(timer);
     for (const key of [...this.#pools.keys()]) this.#drop(key);
   }
+}
+
+function keyOf({ credential, peer }: AppVisit): string {
+  return `${credential.id} ${ipOf(peer)}`;
 }

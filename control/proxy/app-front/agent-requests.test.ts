@@ -26,7 +26,7 @@ afterAll(() => {
 test("an event stream that is silent for longer than kept connections may be idle goes on, on its own connection", async () => {
   const opened: Socket[] = [];
   const agent = connectionAgent({
-    ...{ maxConnections: 4, maxIdle: 4, idleMs },
+    ...{ maxIdle: 4, idleMs },
     connect: async () => {
       const socket = connect(port, "127.0.0.1");
       opened.push(socket);
@@ -65,7 +65,7 @@ test("a connection that is kept for the next request has the probes of all other
     await once(socket, "connect");
     return socket;
   };
-  const agent = connectionAgent({ maxConnections: 1, maxIdle: 1, idleMs: 10_000, connect: connected });
+  const agent = connectionAgent({ maxIdle: 1, idleMs: 10_000, connect: connected });
   const kept = once(agent, "free");
   const sent = agentRequest({ method: "GET", path: "/short", headers: ["Host", "app"], over: agent }).end();
   const [response] = (await once(sent, "response")) as [IncomingMessage];

@@ -8,19 +8,18 @@ import { keepAliveIn } from "../../../core/transport/keep-alive.ts";
 export const maxHeaders = 65_536;
 
 export interface AgentOptions {
-  readonly maxConnections: number;
   readonly maxIdle: number;
   /** Time after which an idle connection is closed, ms. */
   readonly idleMs: number;
-  /** A new connection. */
-  readonly connect: () => Promise<Duplex>;
+  /** A new connection. `left`: that of the request for which it is opened. */
+  readonly connect: (left: AbortSignal | undefined) => Promise<Duplex>;
 }
 
-/** Keeps connections for requests that follow each other. */
-export function connectionAgent({ maxConnections, maxIdle, idleMs, connect }: AgentOptions): Agent {
-  const agent = keepAliveIn(new Agent({ keepAlive: true, maxSockets: maxConnections, maxFreeSockets: maxIdle, timeout: idleMs }));
-  agent.createConnection = (_options, done) => {
-    connect().then(
+/** Keeps connections for requests that follow each other. The caller limits the requests at a time: Node would let them wait for ever. */
+export function connectionAgent({ maxIdle, idleMs, connect }: AgentOptions): Agent {
+  const agent = keepAliveIn(new Agent({ keepAlive: true, maxFreeSockets: maxIdle, timeout: idleMs }));
+  agent.createConnection = (options, done) => {
+    connect(leftOf(options)).then(
       (socket) => done?.(null, socket),
       // Node's types want a socket beside the error.
       (thrown: unknown) => (done as ((error: unknown) => void) | undefined)?.(thrown),
@@ -28,6 +27,11 @@ export function connectionAgent({ maxConnections, maxIdle, idleMs, connect }: Ag
     return undefined;
   };
   return agent;
+}
+
+/** An option of `agentRequest`, which Node passes on with its own. */
+function leftOf(options: object): AbortSignal | undefined {
+  return "left" in options && options.left instanceof AbortSignal ? options.left : undefined;
 }
 
 export interface PassedRequest {
@@ -38,11 +42,13 @@ export interface PassedRequest {
   readonly headers: readonly string[];
   /** The kept connections, or one for this request alone. */
   readonly over: Agent | Duplex;
+  /** Aborted when the client has left: a connection that is being opened for it is not needed then. */
+  readonly left?: AbortSignal | undefined;
 }
 
 /** A request with exactly these headers, besides those of the connection. */
-export function agentRequest({ method = "GET", path = "/", headers, over }: PassedRequest): ClientRequest {
-  const way = over instanceof Agent ? { agent: over } : { createConnection: () => over };
+export function agentRequest({ method = "GET", path = "/", headers, over, left }: PassedRequest): ClientRequest {
+  const way = over instanceof Agent ? { agent: over, left } : { createConnection: () => over };
   return httpRequest({ ...way, host: "app", method, path, headers, setHost: false, maxHeaderSize: maxHeaders });
 }
 

@@ -23,7 +23,7 @@ import { preflightHeaders } from "./preflight.ts";
 
 export interface BrowserFrontServices extends HandOffServices {
   readonly sessions: AppSessions;
-  readonly connections: Pick<AgentConnections, "agentFor" | "connect">;
+  readonly connections: Pick<AgentConnections, "inTurn" | "connect">;
   readonly forwarded: Pick<ForwardedPeers, "of">;
   readonly running: Pick<RunningStreams, "extend">;
   readonly relaying: RelayedStreams;
@@ -58,7 +58,8 @@ export function createBrowserFront(services: BrowserFrontServices): ServeBrowser
     const closed = Promise.withResolvers<void>();
     response.once("close", closed.resolve);
     services.relaying.add(closed.promise);
-    serve({ request, response, site: arrival.site, peer: services.forwarded.of(request, arrival.peer) }, services).catch((thrown: unknown) =>
+    const { site, left } = arrival;
+    serve({ request, response, site, left, peer: services.forwarded.of(request, arrival.peer) }, services).catch((thrown: unknown) =>
       refuse({ request, response, arrival }, thrown, services),
     );
   });
@@ -85,15 +86,16 @@ export function createBrowserFront(services: BrowserFrontServices): ServeBrowser
       services.log.debug("cut off a browser that does not read", { peer });
       socket.destroy();
     };
+    const { left } = watchPresence(socket);
     const unlimited = limitStuck(socket, { stuckMs: unreadMs, stuck });
     socket.once("close", unlimited);
-    arrivals.set(socket, { ...arrival, unlimited });
+    arrivals.set(socket, { ...arrival, unlimited, left });
     server.emit("connection", socket);
   };
 }
 
-async function serve(visit: SiteRequest, services: BrowserFrontServices): Promise<void> {
-  const { request, response, site } = visit;
+async function serve(visit: SiteRequest & Pick<Arrived, "left">, services: BrowserFrontServices): Promise<void> {
+  const { request, response, site, left } = visit;
   requireOwnHost(request, site.host);
   const { method = "GET", url = "/" } = request;
   if (url.toLowerCase().startsWith(ownPrefix)) return await serveOwn(visit, services);
@@ -101,10 +103,8 @@ async function serve(visit: SiteRequest, services: BrowserFrontServices): Promis
   const policy = preflightHeaders(site.facts?.cors, { method, origin, wanted });
   if (policy !== undefined) return void response.writeHead(204, policy).end();
   const app = await visitOf(visit, services);
-  passOn(request, response, {
-    agent: services.connections.agentFor(app),
-    failed: (thrown) => refuse({ request, response, arrival: visit }, thrown, services),
-  });
+  const failed = (thrown: unknown): void => refuse({ request, response, arrival: visit }, thrown, services);
+  await services.connections.inTurn(app, left, async (agent) => await passOn(request, response, { agent, left, failed }));
 }
 
 /** Paths of the proxy itself. Throws PlatformError. */
@@ -122,6 +122,8 @@ async function serveOwn(visit: SiteRequest, services: BrowserFrontServices): Pro
 interface Arrived extends BrowserArrival {
   /** Lifts the limit: after an upgrade the stream may wait for its user, and counts as one of the user's streams. */
   readonly unlimited: () => void;
+  /** Aborted when it has closed. */
+  readonly left: AbortSignal;
 }
 
 interface UpgradeRequest {

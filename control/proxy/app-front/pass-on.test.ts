@@ -8,6 +8,8 @@ import { GatheredMessage } from "../../../core/transport/gathered-message.ts";
 import { connectionAgent } from "./agent-requests.ts";
 import { answerHeaders, hasBody, passOn, requestHeaders } from "./pass-on.ts";
 
+const stays = new AbortController().signal;
+
 test.for([
   [
     ["Host", "a", "X-A", "1", "x-a", "2"],
@@ -65,8 +67,8 @@ test.for([
   });
   await once(agent.listen(0, "127.0.0.1"), "listening");
   const { port } = agent.address() as AddressInfo;
-  const over = connectionAgent({ maxConnections: 1, maxIdle: 1, idleMs: 1000, connect: async () => connect(port, "127.0.0.1") });
-  const front = createServer((asked, response) => passOn(asked, response, { agent: over, failed: () => response.writeHead(502).end() }));
+  const over = connectionAgent({ maxIdle: 1, idleMs: 1000, connect: async () => connect(port, "127.0.0.1") });
+  const front = createServer((asked, response) => passOn(asked, response, { agent: over, left: stays, failed: () => response.writeHead(502).end() }));
   await once(front.listen(0, "127.0.0.1"), "listening");
   try {
     const sent = request({ host: "127.0.0.1", port: (front.address() as AddressInfo).port }).end();
@@ -90,13 +92,13 @@ test("an answer in chunks of one byte to a client that takes nothing waits, all 
   });
   await once(agent.listen(0, "127.0.0.1"), "listening");
   const { port } = agent.address() as AddressInfo;
-  const over = connectionAgent({ maxConnections: 1, maxIdle: 1, idleMs: 1000, connect: async () => connect(port, "127.0.0.1") });
+  const over = connectionAgent({ maxIdle: 1, idleMs: 1000, connect: async () => connect(port, "127.0.0.1") });
   const begun = Promise.withResolvers<ServerResponse>();
   const front = createServer((asked, response) => {
     // As if the kernel had no room.
     response.socket?.cork();
     begun.resolve(response);
-    passOn(asked, response, { agent: over, failed: begun.reject });
+    passOn(asked, response, { agent: over, left: stays, failed: begun.reject });
   });
   await once(front.listen(0, "127.0.0.1"), "listening");
   const sent = request({ host: "127.0.0.1", port: (front.address() as AddressInfo).port }).end();
@@ -121,11 +123,11 @@ test("an upload in chunks of one byte to an application that takes nothing waits
   const { port } = agent.address() as AddressInfo;
   const below = connect(port, "127.0.0.1");
   below.cork();
-  const over = connectionAgent({ maxConnections: 1, maxIdle: 1, idleMs: 1000, connect: async () => below });
+  const over = connectionAgent({ maxIdle: 1, idleMs: 1000, connect: async () => below });
   const begun = Promise.withResolvers<IncomingMessage>();
   const front = createServer({ IncomingMessage: GatheredMessage }, (asked, response) => {
     begun.resolve(asked);
-    passOn(asked, response, { agent: over, failed: begun.reject });
+    passOn(asked, response, { agent: over, left: stays, failed: begun.reject });
   });
   await once(front.listen(0, "127.0.0.1"), "listening");
   const client = connect((front.address() as AddressInfo).port, "127.0.0.1");
@@ -138,4 +140,32 @@ test("an upload in chunks of one byte to an application that takes nothing waits
   front.close();
   agent.closeAllConnections();
   agent.close();
+});
+
+test("a client that leaves while a connection is opened for it ends that, and its place is free", async () => {
+  const opening = Promise.withResolvers<AbortSignal | undefined>();
+  const over = connectionAgent({
+    ...{ maxIdle: 1, idleMs: 1000 },
+    connect: async (left) => {
+      opening.resolve(left);
+      const { promise, reject } = Promise.withResolvers<never>();
+      left?.addEventListener("abort", () => reject(left.reason));
+      return await promise;
+    },
+  });
+  const left = new AbortController();
+  const passed = Promise.withResolvers<void>();
+  const failed = vi.fn();
+  const front = createServer((asked, response) => {
+    asked.socket.once("close", () => left.abort());
+    passOn(asked, response, { agent: over, left: left.signal, failed }).then(passed.resolve, passed.reject);
+  });
+  await once(front.listen(0, "127.0.0.1"), "listening");
+  const client = connect((front.address() as AddressInfo).port, "127.0.0.1");
+  client.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  expect(await opening.promise).toBe(left.signal);
+  client.destroy();
+  await passed.promise;
+  expect(failed).not.toHaveBeenCalled();
+  front.close();
 });

@@ -12,23 +12,34 @@ const maxAttempts = 3;
 /** The outcome of passing a request to the agent. */
 export interface Passing {
   readonly agent: Agent;
+  /** Aborted when the client's connection has closed: of answers that wait for earlier ones on it, Node reports no end. */
+  readonly left: AbortSignal;
   /** No answer has begun. */
   readonly failed: (thrown: unknown) => void;
 }
 
 /**
  * Passes a request on to an agent, and the answer back, both as they are except for our own cookies and what concerns one connection alone. Nothing is gathered:
- * each side waits for the other. A body is sent once.
+ * each side waits for the other. A body is sent once. Resolves when the request has no connection to the agent any more. Never throws.
  */
-export function passOn(request: IncomingMessage, response: ServerResponse, passing: Passing): void {
-  attempt(request, response, { ...passing, left: maxAttempts });
+export function passOn(request: IncomingMessage, response: ServerResponse, passing: Passing): Promise<void> {
+  return new Promise((resolve) => attempt(request, response, { ...passing, tries: maxAttempts, over: resolve }));
 }
 
-function attempt(request: IncomingMessage, response: ServerResponse, { agent, failed, left }: Passing & { readonly left: number }): void {
+type Trying = Passing & { readonly tries: number; readonly over: () => void };
+
+function attempt(request: IncomingMessage, response: ServerResponse, trying: Trying): void {
+  const { agent, left, failed, tries, over } = trying;
   const { method, url: path, rawHeaders } = request;
-  const upstream = agentRequest({ method, path, headers: requestHeaders(rawHeaders), over: agent });
+  const upstream = agentRequest({ method, path, headers: requestHeaders(rawHeaders), over: agent, left });
   const stopBody = hasBody(request) ? sendBody(request, upstream) : undefined;
-  let answered = false;
+  let [answered, isRepeated] = [false, false];
+  const leave = (): void => void upstream.destroy();
+  left.addEventListener("abort", leave, { once: true });
+  upstream.once("close", () => {
+    left.removeEventListener("abort", leave);
+    if (!isRepeated) over();
+  });
   upstream.once("response", (answer) => {
     answered = true;
     try {
@@ -43,7 +54,8 @@ function attempt(request: IncomingMessage, response: ServerResponse, { agent, fa
   upstream.once("error", (thrown) => {
     stopBody?.();
     if (answered || response.destroyed) return void response.destroy();
-    if (upstream.reusedSocket && left > 1 && !hasBody(request)) return attempt(request, response, { agent, failed, left: left - 1 });
+    isRepeated = upstream.reusedSocket && tries > 1 && !hasBody(request);
+    if (isRepeated) return attempt(request, response, { ...trying, tries: tries - 1 });
     failed(thrown);
   });
   refuseUpgrade(upstream, failed);

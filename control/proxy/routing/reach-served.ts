@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
-import { toPlatformError } from "../../../core/errors/platform-error.ts";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { ServedKind } from "../../../core/kinds/service-kinds.ts";
 import { enterServed } from "../../../core/transport/enter-served.ts";
@@ -43,7 +43,10 @@ const replyMs = 15_000;
 export async function reachServed<Kind extends ServedKind>(way: ServedWay<Kind>, services: ReachServices): Promise<TLSSocket> {
   const { hostCaPem } = await services.access.current();
   const { request, channel, user } = await routed(way, services);
+  const leave = (): void => void channel.destroy();
+  way.left?.addEventListener("abort", leave, { once: true });
   try {
+    if (way.left?.aborted) throw new PlatformError("unavailable", "the client has left");
     const frame = { maxLength: maxStreamMessage, timeoutMs: replyMs, what: "agent's reply", signal: services.signal };
     const reply = decodeStreamReply(await readFrame(channel, frame));
     if (!reply.ok) throw reply.error;
@@ -53,6 +56,8 @@ export async function reachServed<Kind extends ServedKind>(way: ServedWay<Kind>,
   } catch (thrown) {
     channel.destroy();
     throw thrown;
+  } finally {
+    way.left?.removeEventListener("abort", leave);
   }
 }
 
