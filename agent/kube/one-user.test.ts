@@ -1,9 +1,11 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { type ClientHttp2Session, connect as connectHttp2, constants, type Http2ServerResponse } from "node:http2";
+import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
-import type { TLSSocket } from "node:tls";
+import { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { until } from "../../test/world/until.ts";
 import { ApiWorld, kubeRole } from "./testing/api-world.ts";
 import { UserRequests } from "./user-requests.ts";
 
@@ -89,6 +91,38 @@ test.each([
   waiting[0]?.setHeader("content-type", "application/json");
   waiting[0]?.end(JSON.stringify({ kind: "PodList", metadata: {}, items: [] }));
   expect((await first).status).toBe(200);
+});
+
+test("responses that their client does not read are held in part, of a user's many requests in small part", async () => {
+  const ends: Duplex[] = [];
+  const sizes: number[] = [];
+  const piece = Buffer.alloc(16_384);
+  world.onRequest = ({ stream }, response) => {
+    sizes.push(stream.session?.remoteSettings.initialWindowSize ?? 0);
+    if (stream.session !== undefined && !ends.includes(stream.session.socket)) ends.push(stream.session.socket);
+    const more = (): void => {
+      while (!response.writableEnded && response.write(piece));
+    };
+    response.stream.on("error", () => {});
+    response.on("drain", more);
+    more();
+  };
+  const service = await world.service();
+  const clients = await Promise.all(Array.from({ length: 6 }, async () => over((await world.enter({}, service)).tls)));
+  for (const client of clients)
+    for (let count = 0; count < 100; count += 1) client.request({ ":path": "/api/v1/namespaces/a/pods" }).on("error", () => {});
+  await until("all have come", () => sizes.length === 600);
+  const sent = (): number => ends.reduce((sum, end) => sum + (end instanceof TLSSocket ? end.bytesWritten : 0), 0);
+  let [before, same] = [0, 0];
+  await until("all wait", () => {
+    same = sent() === before ? same + 1 : 0;
+    before = sent();
+    return same > 20;
+  });
+  expect(sizes.filter((size) => size === 262_144).length).toBeLessThanOrEqual(64);
+  // 64 with 256 KiB in their windows and 128 in their streams; 536 with 16 and some 32.
+  expect(Math.round(sent() / 1024 / 1024)).toBeLessThan(55);
+  for (const client of clients) client.destroy();
 });
 
 test("requests to an API server with few connections are bounded for one user", async () => {

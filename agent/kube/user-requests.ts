@@ -14,6 +14,9 @@ export const mostOfUser = {
 } as const;
 type Counted = keyof typeof mostOfUser;
 
+/** Requests of one user at a time for whose responses this agent holds much (`upstream/api-server`), so that they come at their full speed. */
+const usualOfUser = 64;
+
 /** Bytes of requests' bodies that are held at a time, of one user and of all: API servers take one of 3 MiB. */
 export const mostHeld = { ofUser: 32 * 1024 * 1024, ofAll: 256 * 1024 * 1024 } as const;
 
@@ -38,7 +41,7 @@ export class UserRequests {
 
   /** Counts one until the returned function is called, once. Throws `limit`. */
   take(user: string, kind: Counted): () => void {
-    const key = `${kind} ${user}`;
+    const key = countKey(user, kind);
     const count = this.#counts.get(key) ?? 0;
     const most = this.#most[kind];
     if (count >= most)
@@ -51,6 +54,11 @@ export class UserRequests {
       if (left > 0) this.#counts.set(key, left);
       else this.#counts.delete(key);
     };
+  }
+
+  /** A user has so many requests, counted by `take`, that the agent holds less of the response of one that is sent now. */
+  hasMany(user: string): boolean {
+    return (this.#counts.get(countKey(user, "requests")) ?? 0) > usualOfUser;
   }
 
   /** Room for the body of one request of a user, until it is disposed. */
@@ -80,4 +88,8 @@ export class UserRequests {
       [Symbol.dispose]: () => change(-own),
     };
   }
+}
+
+function countKey(user: string, kind: Counted): string {
+  return `${kind} ${user}`;
 }

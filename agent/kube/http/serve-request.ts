@@ -1,5 +1,6 @@
 import { pipeline, type Readable, type Transform, type Writable } from "node:stream";
 import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { holdLess } from "../../../core/node-internals/hold-less.ts";
 import { ipOf } from "../../../core/transport/host-port.ts";
 import { copyBody } from "../../http/copy-body.ts";
 import { type ClientAnswer, type ClientRequest, fieldOf, sendWhole, type UpstreamAnswer } from "../../http/exchange.ts";
@@ -7,6 +8,7 @@ import { passedTrailers } from "../../http/passed-fields.ts";
 import { serveDeletion } from "../collection/serve-deletion.ts";
 import { filterAnswer } from "../filter/filter-answer.ts";
 import type { KubeSession } from "../kube-session.ts";
+import { smallMark } from "../upstream/api-server.ts";
 import { HeldBody } from "./held-body.ts";
 import type { Judged } from "./judged.ts";
 import { goneStatus, RequestNote } from "./request-note.ts";
@@ -54,11 +56,10 @@ export async function serveRequest(asked: ClientRequest, answer: ClientAnswer, s
     }
     if (judged.filter !== undefined) stops.push(session.requests.take(session.user.name, "filtered requests"));
     if (session.cluster.api.prefersHttp1) stops.push(session.requests.take(session.user.name, "requests over HTTP/1.1"));
-    const response = await send(
-      { asked: held.forwarded(), judged, target },
-      { session, note, signal, onInform: (...facts) => answer.inform(...facts) },
-    );
-    await pass(response, answer, { session, judged, note, prefix, over: over.signal });
+    const isOneOfMany = session.requests.hasMany(session.user.name);
+    const life = { session, note, signal, onInform: (...facts: Parameters<ClientAnswer["inform"]>) => answer.inform(...facts) };
+    const response = await send({ asked: held.forwarded(), judged, target }, life, isOneOfMany);
+    await pass(response, answer, { session, judged, note, prefix, isOneOfMany, over: over.signal });
   } catch (thrown) {
     if (answer.gone.aborted) return note.end(goneStatus);
     const error = over.signal.aborted ? toPlatformError(over.signal.reason) : toPlatformError(thrown);
@@ -117,10 +118,10 @@ export function requestFor({ asked, judged, target }: SentRequest, { session, no
   return { method, target, headers, body, trailers, signal, onInform, onData, isProxied };
 }
 
-async function send(sent: SentRequest, life: RequestLife): Promise<UpstreamAnswer> {
+async function send(sent: SentRequest, life: RequestLife, isOneOfMany: boolean): Promise<UpstreamAnswer> {
   const { cluster, deps } = life.session;
   try {
-    return await cluster.api.send(requestFor(sent, life));
+    return await cluster.api.send({ ...requestFor(sent, life), isOneOfMany });
   } catch (thrown) {
     if (!life.signal.aborted) deps.onUnreached?.(cluster.name);
     throw unreachedError(cluster.name, thrown);
@@ -132,18 +133,21 @@ interface Passing {
   readonly judged: Judged;
   readonly note: RequestNote;
   readonly prefix: string;
+  /** As for `ApiRequest`. */
+  readonly isOneOfMany: boolean;
   /** Aborted with the reason when the platform ends the request. */
   readonly over: AbortSignal;
 }
 
 /** The API server's response, as it comes, or what of it may be shown. */
-async function pass(response: UpstreamAnswer, answer: ClientAnswer, { session, judged, note, prefix, over }: Passing): Promise<void> {
+async function pass(response: UpstreamAnswer, answer: ClientAnswer, { session, judged, note, prefix, isOneOfMany, over }: Passing): Promise<void> {
   const { status, message, hasBody } = response;
   // An error states no objects.
   const filter = status >= 200 && status < 300 && hasBody ? filterFor(response, judged) : undefined;
   let to: Writable;
   try {
     to = answer.begin({ status, message, headers: headersFor(response, judged, prefix) }, hasBody);
+    if (isOneOfMany) holdLess(to, smallMark);
   } catch (thrown) {
     response.body.destroy();
     throw unreachedError(session.cluster.name, thrown);

@@ -1,0 +1,12 @@
+import { PassThrough } from "node:stream";
+import { expect, test } from "vitest";
+import { holdLess } from "./hold-less.ts";
+
+test("a stream holds as much as it is told to, in both directions", () => {
+  const stream = new PassThrough();
+  expect([stream.readableHighWaterMark, stream.writableHighWaterMark]).toEqual([65_536, 65_536]);
+  holdLess(stream, 8_192);
+  expect([stream.readableHighWaterMark, stream.writableHighWaterMark]).toEqual([8_192, 8_192]);
+  expect(stream.write(Buffer.alloc(8_000))).toBe(true);
+  expect(stream.write(Buffer.alloc(8_192))).toBe(false);
+});
