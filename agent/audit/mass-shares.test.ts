@@ -29,9 +29,17 @@ test("a user alone may hold a fifth of it, the next one a fifth of what is left;
   expect(fill(shares, kube("ann"), { isHeld: true, others: 13_000 })).toBeGreaterThan(1_000);
 });
 
+test("refusals of a user have a share of their own beside all else that the user has taken", () => {
+  const shares = new MassShares(80_000, true);
+  expect(fill(shares, kube("ann"))).toBe(30_000);
+  const refusals = { ...kube("ann"), part: "refusals" } as const;
+  expect(fill(shares, refusals, { others: 30_000 })).toBe(7_500);
+  expect(fill(shares, kube("bob"), { others: 37_500 })).toBeGreaterThan(1_800);
+});
+
 test("whatever comes and goes, no service has more than half, all have three quarters, and a new user of each service finds room", () => {
   const step = fc.record({
-    owner: fc.record({ service: fc.constantFrom("kube", "db", "app"), user: fc.constantFrom("ann", "bob", "cid", "dan") }),
+    owner: fc.record({ service: fc.constantFrom("kube", "db", "app"), user: fc.constantFrom("ann", "bob", "cid", "dan"), part: fc.constantFrom(undefined, "refusals") }),
     bytes: fc.nat(6_000),
     isHeld: fc.boolean(),
     leaves: fc.boolean(),

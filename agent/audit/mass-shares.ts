@@ -5,6 +5,8 @@ export interface MassOwner {
   /** The service that records them. */
   readonly service: ServedKind;
   readonly user: string;
+  /** A part of them that has a share of its own, as another user's events would. */
+  readonly part?: "refusals" | undefined;
 }
 
 /** One line of the spool. */
@@ -91,9 +93,9 @@ export class MassShares {
   }
 }
 
-/** A key for each user of a service. */
-export function keyOf({ service, user }: MassOwner): string {
-  return `${service} ${user}`;
+/** A key for each user of a service, and for each part with a share of its own. */
+export function keyOf({ service, user, part }: MassOwner): string {
+  return part === undefined ? `${service} ${user}` : `${service}/${part} ${user}`;
 }
 
 function heldKeyOf(owner: MassOwner): string {

@@ -66,12 +66,13 @@ test("while the spool is crowded requests are refused, and each that was made is
   expect(answers.at(-1)).toMatchObject(refused);
   const made = answers.length - 1;
   expect(world.requests).toHaveLength(made);
-  // What was refused takes none of the room that is left for others.
+  // What the roles refuse has room of its own, what is refused for want of room has none.
   for (const path of [podPath, `${pods}/db-1`]) await ask({ audit: log, path });
   const batch = (await spool.next()) ?? expect.fail("no events");
-  expect(batch.events.map((line) => JSON.parse(line) as object)).toEqual(
-    Array.from({ length: made }, () => expect.objectContaining({ response_code: 200 })),
-  );
+  expect(batch.events.map((line) => JSON.parse(line) as object)).toEqual([
+    ...Array.from({ length: made }, () => expect.objectContaining({ response_code: 200 })),
+    expect.objectContaining({ response_code: 403, request_path: `${pods}/db-1`, code: "T3009W" }),
+  ]);
   await spool.remove(batch);
   expect(await ask({ audit: log })).toMatchObject({ status: 200 });
   await spool.close();
@@ -95,6 +96,8 @@ test("watches that end while the auth service is away leave the room of others: 
   do watches.push(await watch());
   while (watches.at(-1)?.status === 200);
   expect(open).toHaveLength(watches.length - 1);
+  // Their user's refusals have room of their own.
+  expect(await ask({ audit: log, path: `${pods}/db-1` })).toMatchObject({ status: 403 });
   // Others that come in masses take what is left to them.
   const masses = async (user: number): Promise<boolean> => {
     using room = await spool.hold({ owner: { service: "app", user: `u${user}` }, bytes: 1_100, waitMs: 0 });
@@ -106,6 +109,7 @@ test("watches that end while the auth service is away leave the room of others: 
   await Promise.all(watches.map(({ body }) => body));
   const ends = (events: readonly string[]): number => events.filter((line) => line.includes('"phase":"end"')).length;
   const batch = (await spool.next()) ?? expect.fail("no events");
+  expect(batch.events.filter((line) => line.includes("db-1"))).toHaveLength(1);
   let found = ends(batch.events);
   // The quarter of sessions.
   for (let recorded = 0; recorded < 48_000; recorded += 2_000) await spool.record({ event: "auth", error: "x".repeat(1_700) });

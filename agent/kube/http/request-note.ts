@@ -1,6 +1,7 @@
 import type { AuditFacts } from "../../../core/audit/audit-events.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
-import type { HeldRoom } from "../../audit/spool-room.ts";
+import type { MassOwner } from "../../audit/mass-shares.ts";
+import type { HeldRoom, RoomAsk } from "../../audit/spool-room.ts";
 import { type ClientRequest, fieldOf } from "../../http/exchange.ts";
 import { recordOrLog } from "../../service/record-or-log.ts";
 import type { KubeSession } from "../kube-session.ts";
@@ -52,7 +53,7 @@ export class RequestNote {
    */
   async admit(signal: AbortSignal, events: 1 | 2 = 1): Promise<void> {
     const isRecorded = this.#isRecorded;
-    if (isRecorded) this.#room = await this.#hold(events * (bytesOf(this.#event(0)) + unknownBytes), roomMs);
+    if (isRecorded) this.#room = await this.#hold({ bytes: events * (bytesOf(this.#event(0)) + unknownBytes), waitMs: roomMs });
     signal.throwIfAborted();
     if (!isRecorded || this.#room !== undefined) return;
     this.#isCrowdedOut = true;
@@ -81,23 +82,27 @@ export class RequestNote {
     const { received, transmitted } = this.bytes;
     const figures = { bytes_received: received, bytes_transmitted: transmitted, duration: Math.round(performance.now() - this.#began) };
     const why = error === undefined ? {} : { error: errorText(error).slice(0, 2_000) };
-    void this.#record({ ...this.#event(status), ...(this.#hasBegun && { phase: "end" as const }), ...figures, ...why });
+    const event = { ...this.#event(status), ...(this.#hasBegun && { phase: "end" as const }), ...figures, ...why };
+    void this.#record(event, error !== undefined && !this.#isCrowdedOut);
   }
 
   get #isRecorded(): boolean {
     return this.#judged?.isOpen !== true;
   }
 
-  /** A request that was refused has done nothing: its event does not take the room of those that have. */
-  async #record(event: AuditFacts): Promise<void> {
+  /**
+   * A request that was refused has done nothing: its event does not take the room of those that have, nor do they take its own. One that was refused for want of
+   * room is not told apart from those that fill it.
+   */
+  async #record(event: AuditFacts, isRefusal: boolean): Promise<void> {
     const { deps } = this.#session;
-    using room = this.#room ?? (await this.#hold(bytesOf(event) + unknownBytes, 0));
+    using room = this.#room ?? (await this.#hold({ bytes: bytesOf(event) + unknownBytes, waitMs: 0, part: isRefusal ? "refusals" : undefined }));
     if (room !== undefined) await recordOrLog(deps, event, room);
   }
 
-  async #hold(bytes: number, waitMs: number): Promise<HeldRoom | undefined> {
+  async #hold({ part, ...wanted }: Omit<RoomAsk, "owner"> & Pick<MassOwner, "part">): Promise<HeldRoom | undefined> {
     const { deps, user } = this.#session;
-    return await deps.audit.hold({ owner: { service: "kube", user: user.name }, bytes, waitMs });
+    return await deps.audit.hold({ ...wanted, owner: { service: "kube", user: user.name, part } });
   }
 
   #event(status: number) {
