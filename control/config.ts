@@ -6,6 +6,7 @@ import type { DbProtocol } from "../core/resources/db.ts";
 import type { RecordingMode } from "../core/resources/recording.ts";
 import type { SshAlgorithms } from "../core/ssh/algorithms.ts";
 import type { HostPort } from "../core/transport/host-port.ts";
+import type { BucketSize } from "./limits/buckets.ts";
 
 export interface ControlConfig {
   readonly nodename: string;
@@ -26,6 +27,8 @@ export interface AuthConfig {
   /** Left out: events are neither shipped nor deleted. */
   readonly audit?: StorageConfig;
   readonly sessionRecording: RecordingMode;
+  /** New connections that proxies open in one user's name, for each kind of resource; left out: the usual ones (limits/host-quotas.ts). */
+  readonly connectionsOfUser?: BucketSize | undefined;
   /** The versions that it vouches for, regardless of a proxy's answer; for other channels, the common answer of all proxies. */
   readonly upgradeChannels?: Readonly<Record<string, UpgradeChannel>> | undefined;
 }
@@ -95,6 +98,7 @@ function authConfig({ platform, auth_service: auth }: PlatformConfig): AuthConfi
     defaultSessionTtlSeconds: auth.authentication.default_session_ttl,
     audit: platform.storage,
     sessionRecording: auth.session_recording,
+    connectionsOfUser: { burst: auth.connections_of_user.at_once, perSecond: auth.connections_of_user.per_second },
     upgradeChannels: auth.automatic_upgrades_channels,
   };
 }

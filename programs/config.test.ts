@@ -52,6 +52,12 @@ describe("the programs' parts", () => {
     expect(controlConfig(config(`${head}auth_service:\n  cluster_name: c.test\n`)).auth?.clusterName).toBe("c.test");
   });
 
+  test("one user's connections are those of the file, or the usual ones", () => {
+    const size = (lines: string) => controlConfig(config(`${head}auth_service:\n  enabled: yes\n${lines}`)).auth?.connectionsOfUser;
+    expect(size("")).toEqual({ burst: 2_000, perSecond: 50 });
+    expect(size("  connections_of_user: { at_once: 300 }\n")).toEqual({ burst: 300, perSecond: 50 });
+  });
+
   test("an agent joins the proxy of the file, else the control beside it", () => {
     const local = { webAddress: { host: "127.0.0.1", port: 1 }, joinMethod: "token", caPins: ["pin"], token: "secret" };
     const alone = config(`${head}  proxy_server: p.test\n  auth_token: t\nssh_service: {}\n`);

@@ -81,6 +81,10 @@ function authLines(wishes: ConfigWishes): string[] {
     "  listen_addr: 0.0.0.0:3025",
     "  # multiplex: everything through the proxy's web port. separate: 3023 and 3024 too.",
     "  proxy_listener_mode: multiplex",
+    "  # New connections that proxies open in one user's name, for each kind of resource.",
+    "  # connections_of_user:",
+    "  #   at_once: 2000",
+    "  #   per_second: 50",
   ];
 }
 

@@ -8,7 +8,6 @@ import { recordedAt } from "../../core/resources/recording.ts";
 import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { version } from "../../core/versions/version.ts";
 import type { AuthConfig } from "../config.ts";
-import type { BucketSize } from "../limits/buckets.ts";
 import { createHostQuotas } from "../limits/host-quotas.ts";
 import type { RateLimitOptions } from "../limits/request-limit.ts";
 import type { DiskFacts, DiskRoom } from "../storage/disk-room.ts";
@@ -46,8 +45,6 @@ export interface AuthDeps {
   /** For tests: the default is meant for production. */
   readonly hashCost?: HashCost;
   readonly anonymousLimit?: RateLimitOptions;
-  /** For tests: certificates with which proxies connect in a user's name. */
-  readonly connectionsOfUser?: BucketSize;
   /** The last reload of this process, if it failed and no proxy in the same process reports it. */
   readonly failedReload?: (() => FailedReload | undefined) | undefined;
   /** The API server of the Kubernetes cluster in which this process is a pod. */
@@ -109,7 +106,7 @@ export async function openContext(
     isAtProxy: recordedAt(config.sessionRecording)?.place === "proxy",
   });
   const { upgradeChannels = {} } = config;
-  const quotas = createHostQuotas(now, () => stores.room.spare, deps.connectionsOfUser);
+  const quotas = createHostQuotas(now, () => stores.room.spare, config.connectionsOfUser);
   const names = new RecordedNames({ storage: stores.storage, log });
   const namesInUse = new NamesInUse({ storage: stores.storage, clusterName, nodename, now });
   return {

@@ -1,7 +1,7 @@
 import { isAbsolute, normalize } from "node:path";
 import { z } from "zod";
 import { parseDuration } from "../resources/duration.ts";
-import { orList } from "./setting.ts";
+import { orList, wholeNumber } from "./setting.ts";
 
 /** A destination to which audit events are shipped as JSON lines; `uri` is its name. */
 export type AuditDestination =
@@ -50,6 +50,6 @@ export const storageSchema = z.strictObject({
   audit_retention: retention.prefault("365d"),
   /** Size at which a file is rotated, bytes; and number of rotated files that are kept. */
   audit_file_size: size.prefault("100MiB"),
-  audit_files: z.int("must be a number of files, 1 to 1000").min(1).max(1000).default(10),
+  audit_files: wholeNumber("files", { least: 1, most: 1000 }).default(10),
 });
 export type StorageConfig = z.infer<typeof storageSchema>;

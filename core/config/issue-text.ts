@@ -27,6 +27,7 @@ export function typeText(issue: { readonly expected: string }, value: unknown): 
   if (value === undefined) return "is missing; add it";
   const quoted = issue.expected === "string" && typeof value === "number" ? "; put it in quotes" : "";
   if (value === null) return "is empty; give it a value or remove the line";
+  if (issue.expected === "int" && typeof value === "number") return "must be a whole number";
   return `must be ${kinds[issue.expected] ?? issue.expected}, not ${kindOf(value)}${quoted}`;
 }
 

@@ -20,6 +20,20 @@ const pamProblems = [
   ["PAM variables as a list", "environment: [a]", "environment must be a section of keys, not a list"],
 ] as const;
 
+const connectionProblems = [
+  ["no connections of a user", "{ at_once: 0 }", ".at_once must be a whole number of connections, 1 to 10000"],
+  ["more connections of a user than half of a proxy's", "{ per_second: 251 }", ".per_second must be a whole number of connections, 1 to 250"],
+  ["a part of a connection", "{ per_second: 0.5 }", ".per_second must be a whole number"],
+  ["connections as text", '{ at_once: "many" }', ".at_once must be a number, not text"],
+  ["connections as one number", "500", " must be a section of keys, not a number"],
+  [
+    "more connections a second than at once",
+    "{ at_once: 20 }",
+    " must not have a per_second above its at_once: a user who opens none saves up at_once, and never more",
+  ],
+  ["a misspelt key of connections", "{ atonce: 20 }", ".atonce is not a known key; did you mean at_once?"],
+] as const;
+
 function problems(text: string): string[] {
   return parseConfig(text).problems.map(({ line, text: what }) => `${line ?? "-"}: ${what}`);
 }
@@ -40,6 +54,7 @@ describe("a file is accepted", () => {
       "with version channels",
       `${channels}    default:\n      static_version: 1.2.3\n      critical: yes\n    stable/cloud:\n      forward_url: https://up.test/v1/stable/cloud/\n    x: { forward_url: "http://127.0.0.1:80" }\n`,
     ],
+    ["with connections of one user", `${head}auth_service:\n  connections_of_user: { at_once: 10000, per_second: 250 }\n`],
     ["with PAM", `${agentHead}  pam: { enabled: yes, service_name: platform-sshd, environment: { TEAM: "{{external.team}}" } }\n`],
     [
       "with any contents in sections that are off",
@@ -192,6 +207,10 @@ describe("a file is refused for", () => {
       "5: auth_service.session_recording must be node, node-sync, proxy, proxy-sync or off",
     ],
     ...pamProblems.map(([what, lines, said]): [string, string, string] => [what, `${agentHead}  pam:\n    ${lines}\n`, `7: ssh_service.pam.${said}`]),
+    ...connectionProblems.map(
+      ([what, text, said]) =>
+        [what, `${head}auth_service:\n  connections_of_user: ${text}\n`, `5: auth_service.connections_of_user${said}`] as [string, string, string],
+    ),
     ["nothing to run", head, "-: nothing to run: enable auth_service, proxy_service or ssh_service, app_service, db_service, kubernetes_service"],
     ["aliases", `${head}auth_service: &a {}\nproxy_service: *a\n`, "-: anchors and aliases are not supported; write the value out"],
     [

@@ -14,7 +14,7 @@ import { isOff } from "./cross-rules.ts";
 import { dbServiceSchema } from "./db-service.ts";
 import { kubeServiceSchema } from "./kube-service.ts";
 import { labelCommandsSchema } from "./label-commands.ts";
-import { hostPortText, oneAddress, onOff, orList, positiveDuration, sshAlgorithmKeys } from "./setting.ts";
+import { hostPortText, oneAddress, onOff, orList, positiveDuration, sshAlgorithmKeys, wholeNumber } from "./setting.ts";
 import { upgradeChannels } from "./upgrade-channels.ts";
 
 /** Default ports, as in the reference. */
@@ -82,6 +82,19 @@ const recordingMode = z.union([z.string(), z.literal(false)], recordingModeText)
   return z.NEVER;
 });
 
+/**
+ * New connections that proxies open in one user's name, for each kind of resource. The most that may be set is half of what the auth service gives one proxy for all of
+ * its users (control/limits/host-quotas.ts).
+ */
+const connectionsOfUser = z
+  .strictObject({
+    at_once: wholeNumber("connections", { least: 1, most: 10_000 }).default(2_000),
+    per_second: wholeNumber("connections", { least: 1, most: 250 }).default(50),
+  })
+  .refine((size) => size.per_second <= size.at_once, {
+    error: "must not have a per_second above its at_once: a user who opens none saves up at_once, and never more",
+  });
+
 export const authSchema = z.strictObject({
   enabled: onOff.default(true),
   /** Default: the nodename. It cannot be changed later. */
@@ -91,6 +104,7 @@ export const authSchema = z.strictObject({
   proxy_listener_mode: z.enum(["multiplex", "separate"], "must be multiplex or separate").default("multiplex"),
   /** Recording mode of terminals; see core/resources/recording.ts. */
   session_recording: recordingMode.default("node"),
+  connections_of_user: connectionsOfUser.prefault({}),
   /** Channels that the auth service vouches for, if proxies run elsewhere: as configured at the proxies. */
   automatic_upgrades_channels: upgradeChannels.default({}),
   authentication: z

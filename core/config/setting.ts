@@ -28,6 +28,12 @@ export const onOff = z.union([z.boolean(), z.string()], "must be yes or no").tra
   return z.NEVER;
 });
 
+/** A whole number of `what`, such as connections. */
+export function wholeNumber(what: string, { least, most }: { readonly least: number; readonly most: number }) {
+  const text = `must be a whole number of ${what}, ${least} to ${most}`;
+  return z.int(text).min(least, text).max(most, text);
+}
+
 /** `host:port`; the port may be omitted if there is a default. */
 export function hostPortText(defaultPort: number | undefined) {
   return z.string().transform((text, context): HostPort => {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Auth, openAuth } from "../../control/auth/open-auth.ts";
 import type { AuthDeps } from "../../control/auth/open-context.ts";
+import type { AuthConfig } from "../../control/config.ts";
 import { type AuthClient, type AuthConnection, openAuthClient } from "../../core/api/auth-client.ts";
 import { createLog, silentLog } from "../../core/log/log.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";
@@ -30,6 +31,7 @@ export interface TestAuth extends AsyncDisposable {
 
 export interface TestAuthOptions extends Partial<AuthDeps> {
   readonly sessionRecording?: RecordingMode;
+  readonly connectionsOfUser?: AuthConfig["connectionsOfUser"];
 }
 
 const config = { nodename: "auth1", clusterName: "test", listen: { host: "127.0.0.1", port: 0 }, names: [] };
@@ -48,7 +50,7 @@ async function startedOnce(): Promise<string> {
   return dataDir;
 }
 
-export async function openTestAuth({ sessionRecording = "node", ...deps }: TestAuthOptions = {}): Promise<TestAuth> {
+export async function openTestAuth({ sessionRecording = "node", connectionsOfUser, ...deps }: TestAuthOptions = {}): Promise<TestAuth> {
   const dataDir = mkdtempSync(join(tmpdir(), "platform-auth-"));
   // TLS clients go by the real clock, so that the test begins there; whole seconds, as certificates have them.
   let time = Math.floor(Date.now() / 1000) * 1000;
@@ -64,7 +66,7 @@ export async function openTestAuth({ sessionRecording = "node", ...deps }: TestA
   };
   const open = (): Promise<Auth> =>
     openAuth(
-      { ...config, ...defaults, dataDir, sessionRecording },
+      { ...config, ...defaults, dataDir, sessionRecording, connectionsOfUser },
       { log, now, hashCost: { memory: 64, passes: 1, parallelism: 1 }, anonymousLimit: { perMinute: 1000, burst: 1000 }, ...deps },
     );
   const openFirst = async (): Promise<Auth> => {
