@@ -36,6 +36,11 @@ export function textOf(element: Element | undefined): string | undefined {
   return element?.type === bsonType.string ? element.value.toString("utf8", 4, element.value.length - 1) : undefined;
 }
 
+/** The text of a string, or of the type that servers read as one. */
+export function nameIn(element: Element): string | undefined {
+  return element.type === bsonType.symbol ? element.value.toString("utf8", 4, element.value.length - 1) : textOf(element);
+}
+
 /** Whether a value is true as servers see it: true, or a number that is not 0. */
 export function isTrue(element: Element | undefined): boolean {
   if (element === undefined) return false;

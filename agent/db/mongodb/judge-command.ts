@@ -2,8 +2,9 @@ import { serialize } from "bson";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { editedDocument, elementsOf, textOf } from "./bson-elements.ts";
 import { isHello, serverHello } from "./hello.ts";
-import { harmless, isNotOffered } from "./known-commands.ts";
-import { maxFields, type NamedCommand, namedDatabases } from "./named-databases.ts";
+import { harmless, isNotOffered, type NamedCommand } from "./known-commands.ts";
+import { allDatabases, maxFields, namedDatabases } from "./named-databases.ts";
+import { isStartupLog } from "./reports-on-all.ts";
 import type { Request } from "./wire-message.ts";
 
 /** What a session's rules say about its commands. */
@@ -74,9 +75,7 @@ function byNames(named: NamedCommand, request: Request, rules: CommandRules): Co
 }
 
 function isHarmless(name: string, command: Buffer): boolean {
-  if (name !== "getLog") return harmless.has(name);
-  const [log] = elementsOf(command);
-  return textOf(log) === "startupWarnings";
+  return harmless.has(name) || (name === "getLog" && isStartupLog(command));
 }
 
 function hasOwnSequences(name: string, { sequences, isWhole }: Request): boolean {
@@ -110,6 +109,8 @@ function queryRefused(namespace: string): CommandVerdict {
 }
 
 function deniedDatabase(database: string, account: string): CommandVerdict {
+  if (database === allDatabases)
+    return refused("denied", `access to all databases denied for account ${account}`, 'no role allows all of them in db_names ("*")');
   return refused(
     "denied",
     `access to database name ${JSON.stringify(database.slice(0, 100))} denied for account ${account}`,

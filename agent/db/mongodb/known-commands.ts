@@ -1,3 +1,9 @@
+/** A command by its name and its own database. */
+export interface NamedCommand {
+  readonly name: string;
+  readonly database: string;
+}
+
 /** Commands that drivers and shells run on any database, mostly admin; they reach no data. */
 export const harmless: ReadonlySet<string> = new Set([
   "ping",

@@ -65,6 +65,15 @@ test.for(["movePrimary", "changePrimary", "enableSharding", "flushRouterConfig"]
 test.for<readonly [string, Document]>([
   ["the changes of all databases", { aggregate: 1, pipeline: [{ $changeStream: { allChangesForCluster: true } }], cursor: {} }],
   ["bulkWrite in explain", { explain: { bulkWrite: 1, ops: [], nsInfo: [{ ns: "secret.users" }] } }],
+  ...["$currentOp", "$listCatalog", "$listClusterCatalog", "$listLocalSessions", "$listSampledQueries", "$queryStats", "$shardedDataDistribution", "$newOne"].map(
+    (stage): [string, Document] => [`${stage} without a collection`, { aggregate: 1, pipeline: [{ [stage]: {} }, { $limit: 1 }], cursor: {} }],
+  ),
+  ["$listCatalog in explain", { explain: { aggregate: 1, pipeline: [{ $listCatalog: {} }], cursor: {} } }],
+  ["$listCatalog of the collection that stands for none", { aggregate: "$cmd.aggregate", pipeline: [{ $listCatalog: {} }], cursor: {} }],
+  ["the operations of all", { currentOp: 1, $all: true }],
+  ["the operations of a collection", { currentOp: 1, ns: "orders.a" }],
+  ["the use of all collections", { top: 1 }],
+  ["a log with slow commands", { getLog: "global" }],
   ["settings of another database's queries", { setQuerySettings: { find: "users", $db: "secret" }, settings: {} }],
 ])("at admin, %s are refused", ([, command]) => {
   expect(codeOf(judgedAtAdmin(command))).toBe("denied");
@@ -75,9 +84,11 @@ test.for<readonly [string, Document]>([
   ["a shard", { addShard: "rs0/a.example:27018,b.example:27018" }],
   ["a member", { replSetSyncFrom: "a.example:27017" }],
   ["a parameter", { getClusterParameter: "changeStreamOptions" }],
-  ["a log", { getLog: "global" }],
+  ["a log", { getLog: "startupWarnings" }],
   ["the own changes", { aggregate: 1, pipeline: [{ $changeStream: {} }], cursor: {} }],
-  ["the operations of a collection", { currentOp: 1, ns: "other.a" }],
+  ["the catalogue of a collection", { aggregate: "system.version", pipeline: [{ $listCatalog: {} }], cursor: {} }],
+  ["documents of the command", { aggregate: 1, pipeline: [{ $documents: [{ a: 1 }] }], cursor: {} }],
+  ["no stage", { aggregate: 1, pipeline: [], cursor: {} }],
   ["a reconfiguration", { replSetReconfig: { _id: "rs0", version: 2 } }],
 ])("at admin, %s is not taken for a database", ([, command]) => {
   expect(judgedAtAdmin(command)).toEqual({ kind: "pass" });
@@ -95,6 +106,23 @@ test.for<readonly [string, Document]>([
   ["explain", { explain: { find: "fs.files", filter: {} }, verbosity: "executionStats" }],
 ])("collections, indexes and accounts with a dot are of the own database: %s", ([, command]) => {
   expect(judged(command)).toEqual({ kind: "pass" });
+});
+
+test.for<readonly [stage: string, code: string]>([
+  ["$listLocalSessions", "denied"],
+  ["$newOne", "denied"],
+  ["$listClusterCatalog", "pass"],
+  ["$changeStream", "pass"],
+])("at another database, %s without a collection: %s", ([stage, code]) => {
+  expect(codeOf(judged({ aggregate: 1, pipeline: [{ [stage]: {} }], cursor: {} }))).toBe(code);
+});
+
+test("what reports on all databases is for those who may use all, and the refusal states that", () => {
+  const command = request({ aggregate: 1, pipeline: [{ $listCatalog: {} }], cursor: {} }, "admin");
+  expect(judgeCommand(command, { ...rules, mayUse: () => true })).toEqual({ kind: "pass" });
+  expect(judgeCommand(command, withAdmin)).toMatchObject({
+    error: { message: "access to all databases denied for account alice", hint: 'no role allows all of them in db_names ("*")' },
+  });
 });
 
 test("a command names 64 databases at most", () => {

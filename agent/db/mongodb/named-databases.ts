@@ -1,7 +1,8 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type Element, elementsOf, fieldOf, isNested, maxDepth, textOf } from "./bson-elements.ts";
+import { elementsOf, fieldOf, isNested, maxDepth, nameIn, textOf } from "./bson-elements.ts";
 import { bsonType, FieldCursor, malformed } from "./bson-fields.ts";
-import { dataCommands, isAboutAccounts, mayNameDatabase } from "./known-commands.ts";
+import { dataCommands, isAboutAccounts, mayNameDatabase, type NamedCommand } from "./known-commands.ts";
+import { reportsOnAll } from "./reports-on-all.ts";
 import type { Request } from "./wire-message.ts";
 
 /** Stages of an aggregation that read or write another collection, which may be one of another database. */
@@ -9,7 +10,7 @@ const stages = new Set(["$lookup", "$graphLookup", "$unionWith", "$out", "$inter
 /** Fields at the top of a command that is not known to stay in its own database. */
 const databaseFields = new Set(["ns", "nss", "namespace", "db", "dbName", "database"]);
 /** Stands for all databases of the server. */
-const allDatabases = "*";
+export const allDatabases = "*";
 
 /** Most fields of a command, its documents' own ones not counted: real ones have some dozens. */
 export const maxFields = 1_000;
@@ -17,12 +18,6 @@ export const maxFields = 1_000;
 const maxBatch = 100_000;
 /** Maximum number of databases that one command names beside its own: each is a decision by all roles and locks. */
 const maxNamed = 64;
-
-/** A command by its name and its own database. */
-export interface NamedCommand {
-  readonly name: string;
-  readonly database: string;
-}
 
 /**
  * Databases that a command names beside its own, wherever it may name them, `*` standing for all of them. A command that is not known may name one in its
@@ -40,6 +35,7 @@ export function namedDatabases(named: NamedCommand, { command, sequences }: Pick
     for (const namespace of bulkNamespaces({ command, sequences })) add(databaseOf(namespace));
     return found;
   }
+  if (reportsOnAll(named, command)) add(allDatabases);
   if (mayNameDatabase(name)) addStated(named, command, add);
   for (const element of elementsOf(command, maxFields)) {
     if (/^mapReduce$/i.test(name) && element.key === "out" && isNested(element)) addDb(new FieldCursor(element.value, 0), add);
@@ -71,11 +67,6 @@ function addStated({ name, database }: NamedCommand, command: Buffer, add: Add):
   }
   // It looks into every one if none is stated.
   if (name === "validateDBMetadata" && !hasDatabase) add(allDatabases);
-}
-
-/** The text of a string, or of the type that servers read as one. */
-function nameIn(element: Element): string | undefined {
-  return element.type === bsonType.symbol ? element.value.toString("utf8", 4, element.value.length - 1) : textOf(element);
 }
 
 type Add = (database: string | undefined) => void;

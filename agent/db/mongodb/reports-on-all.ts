@@ -1,0 +1,43 @@
+import { type Element, elementsOf, isNested, nameIn } from "./bson-elements.ts";
+import type { NamedCommand } from "./known-commands.ts";
+
+/** Commands that report on all databases: operations with their filters, the use of each collection. */
+const ofAllDatabases = new Set(["currentOp", "top"]);
+/**
+ * First stages of a pipeline without a collection that stay in its database; a `$changeStream` that does not states it. All others are taken to report on all
+ * databases (`$currentOp`, `$listCatalog`, `$listLocalSessions`, `$queryStats` …): servers gain new ones.
+ */
+const ofOwnDatabase = new Set(["$changeStream", "$documents", "$listMqlEntities"]);
+/** Of all databases at admin. */
+const ofOwnUnlessAdmin = "$listClusterCatalog";
+
+/** Whether a command reports on all databases of the server. Throws `invalid`. Pure. */
+export function reportsOnAll({ name, database }: NamedCommand, command: Buffer): boolean {
+  if (ofAllDatabases.has(name)) return true;
+  if (name === "getLog") return !isStartupLog(command);
+  if (name !== "aggregate") return false;
+  let isWithoutCollection = false;
+  for (const element of elementsOf(command)) {
+    // Servers call such a collection `$cmd.aggregate`.
+    if (element.key === name) isWithoutCollection = nameIn(element)?.startsWith("$") ?? true;
+    if (!isWithoutCollection || element.key !== "pipeline") continue;
+    const stage = firstStage(element);
+    if (stage !== undefined && !ofOwnDatabase.has(stage) && (stage !== ofOwnUnlessAdmin || database === "admin")) return true;
+  }
+  return false;
+}
+
+/** Whether a `getLog` is for the warnings of the start. Others hold slow commands of all databases. */
+export function isStartupLog(command: Buffer): boolean {
+  const [log] = elementsOf(command);
+  return log !== undefined && nameIn(log) === "startupWarnings";
+}
+
+/** Name of the first stage of a pipeline; undefined where there is none. */
+function firstStage(pipeline: Element): string | undefined {
+  if (!isNested(pipeline)) return undefined;
+  const [first] = elementsOf(pipeline.value);
+  if (first === undefined || !isNested(first)) return undefined;
+  const [stage] = elementsOf(first.value);
+  return stage?.key;
+}
