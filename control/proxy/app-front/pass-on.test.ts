@@ -169,3 +169,24 @@ test("a client that leaves while a connection is opened for it ends that, and it
   expect(failed).not.toHaveBeenCalled();
   front.close();
 });
+
+test("a client that leaves in an upload that has been answered already ends it", async () => {
+  const agent = createServer({ keepAliveTimeout: 0 }, (_asked, response) => void response.end("enough"));
+  await once(agent.listen(0, "127.0.0.1"), "listening");
+  const over = connectionAgent({ maxIdle: 1, idleMs: 1000, connect: async () => connect((agent.address() as AddressInfo).port, "127.0.0.1") });
+  const left = new AbortController();
+  const passed = Promise.withResolvers<void>();
+  const front = createServer((asked, response) => {
+    asked.socket.once("close", () => left.abort());
+    passOn(asked, response, { agent: over, left: left.signal, failed: passed.reject }).then(passed.resolve, passed.reject);
+  });
+  await once(front.listen(0, "127.0.0.1"), "listening");
+  const client = connect((front.address() as AddressInfo).port, "127.0.0.1");
+  client.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nx");
+  expect(String((await once(client, "data"))[0])).toMatch(/^HTTP\/1\.1 200 /);
+  client.destroy();
+  await passed.promise;
+  front.close();
+  agent.closeAllConnections();
+  agent.close();
+});

@@ -12,7 +12,7 @@ const maxAttempts = 3;
 /** The outcome of passing a request to the agent. */
 export interface Passing {
   readonly agent: Agent;
-  /** Aborted when the client's connection has closed: of answers that wait for earlier ones on it, Node reports no end. */
+  /** Aborted when the client's connection has closed: an answer may be complete before its request is. */
   readonly left: AbortSignal;
   /** No answer has begun. */
   readonly failed: (thrown: unknown) => void;
