@@ -39,7 +39,11 @@ test("refusals of a user have a share of their own beside all else that the user
 
 test("whatever comes and goes, no service has more than half, all have three quarters, and a new user of each service finds room", () => {
   const step = fc.record({
-    owner: fc.record({ service: fc.constantFrom("kube", "db", "app"), user: fc.constantFrom("ann", "bob", "cid", "dan"), part: fc.constantFrom(undefined, "refusals") }),
+    owner: fc.record({
+      service: fc.constantFrom("kube", "db", "app"),
+      user: fc.constantFrom("ann", "bob", "cid", "dan"),
+      part: fc.constantFrom(undefined, "refusals"),
+    }),
     bytes: fc.nat(6_000),
     isHeld: fc.boolean(),
     leaves: fc.boolean(),

@@ -65,9 +65,16 @@ test.for(["movePrimary", "changePrimary", "enableSharding", "flushRouterConfig"]
 test.for<readonly [string, Document]>([
   ["the changes of all databases", { aggregate: 1, pipeline: [{ $changeStream: { allChangesForCluster: true } }], cursor: {} }],
   ["bulkWrite in explain", { explain: { bulkWrite: 1, ops: [], nsInfo: [{ ns: "secret.users" }] } }],
-  ...["$currentOp", "$listCatalog", "$listClusterCatalog", "$listLocalSessions", "$listSampledQueries", "$queryStats", "$shardedDataDistribution", "$newOne"].map(
-    (stage): [string, Document] => [`${stage} without a collection`, { aggregate: 1, pipeline: [{ [stage]: {} }, { $limit: 1 }], cursor: {} }],
-  ),
+  ...[
+    "$currentOp",
+    "$listCatalog",
+    "$listClusterCatalog",
+    "$listLocalSessions",
+    "$listSampledQueries",
+    "$queryStats",
+    "$shardedDataDistribution",
+    "$newOne",
+  ].map((stage): [string, Document] => [`${stage} without a collection`, { aggregate: 1, pipeline: [{ [stage]: {} }, { $limit: 1 }], cursor: {} }]),
   ["$listCatalog in explain", { explain: { aggregate: 1, pipeline: [{ $listCatalog: {} }], cursor: {} } }],
   ["$listCatalog of the collection that stands for none", { aggregate: "$cmd.aggregate", pipeline: [{ $listCatalog: {} }], cursor: {} }],
   ["the operations of all", { currentOp: 1, $all: true }],

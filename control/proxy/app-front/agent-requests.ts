@@ -8,6 +8,8 @@ import { keepAliveIn } from "../../../core/transport/keep-alive.ts";
 export const maxHeaders = 65_536;
 
 export interface AgentOptions {
+  /** Requests at a time; others wait, for as long as it takes. Left out: the caller limits them. */
+  readonly maxConnections?: number;
   readonly maxIdle: number;
   /** Time after which an idle connection is closed, ms. */
   readonly idleMs: number;
@@ -15,9 +17,9 @@ export interface AgentOptions {
   readonly connect: (left: AbortSignal | undefined) => Promise<Duplex>;
 }
 
-/** Keeps connections for requests that follow each other. The caller limits the requests at a time: Node would let them wait for ever. */
-export function connectionAgent({ maxIdle, idleMs, connect }: AgentOptions): Agent {
-  const agent = keepAliveIn(new Agent({ keepAlive: true, maxFreeSockets: maxIdle, timeout: idleMs }));
+/** Keeps connections for requests that follow each other. */
+export function connectionAgent({ maxConnections = Number.POSITIVE_INFINITY, maxIdle, idleMs, connect }: AgentOptions): Agent {
+  const agent = keepAliveIn(new Agent({ keepAlive: true, maxSockets: maxConnections, maxFreeSockets: maxIdle, timeout: idleMs }));
   agent.createConnection = (options, done) => {
     connect(leftOf(options)).then(
       (socket) => done?.(null, socket),
