@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { holdLess } from "./hold-less.ts";
 
-test("a stream holds as much as it is told to, in both directions", () => {
+test("a stream holds no more than that, in both directions", () => {
   const stream = new PassThrough();
   expect([stream.readableHighWaterMark, stream.writableHighWaterMark]).toEqual([65_536, 65_536]);
   holdLess(stream, 8_192);

@@ -92,7 +92,7 @@ export class RequestNote {
 
   /**
    * A request that was refused has done nothing: its event does not take the room of those that have, nor do they take its own. One that was refused for want of
-   * room is not told apart from those that fill it.
+   * room belongs to those that fill it.
    */
   async #record(event: AuditFacts, isRefusal: boolean): Promise<void> {
     const { deps } = this.#session;

@@ -99,7 +99,7 @@ describe("a request that waits", () => {
   const until = (signal?: AbortSignal | null): Promise<never> =>
     new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
 
-  test("for one of 32 to end is told so after a minute, or goes with its client, and has its turn before", async () => {
+  test("for one of 32 to end fails after a minute, or goes with its client, and has its turn before", async () => {
     using world = connectionsTo(async () => silent());
     const { promise, resolve } = Promise.withResolvers<void>();
     const running = Array.from({ length: 32 }, () => world.connections.inTurn(visit, stays, () => promise));
@@ -124,7 +124,7 @@ describe("a request that waits", () => {
     expect(pass).toHaveBeenCalledTimes(1);
   });
 
-  test("for a connection to an agent is told so after a minute, or goes with its client, wherever it stands", async () => {
+  test("for a connection to an agent fails after a minute, or goes with its client, wherever it stands", async () => {
     using world = connectionsTo(
       async () => silent(),
       async (_ask, options) => await until(options?.signal),

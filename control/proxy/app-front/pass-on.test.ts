@@ -68,7 +68,9 @@ test.for([
   await once(agent.listen(0, "127.0.0.1"), "listening");
   const { port } = agent.address() as AddressInfo;
   const over = connectionAgent({ maxIdle: 1, idleMs: 1000, connect: async () => connect(port, "127.0.0.1") });
-  const front = createServer((asked, response) => passOn(asked, response, { agent: over, left: stays, failed: () => response.writeHead(502).end() }));
+  const front = createServer((asked, response) => {
+    void passOn(asked, response, { agent: over, left: stays, failed: () => response.writeHead(502).end() });
+  });
   await once(front.listen(0, "127.0.0.1"), "listening");
   try {
     const sent = request({ host: "127.0.0.1", port: (front.address() as AddressInfo).port }).end();
@@ -98,7 +100,7 @@ test("an answer in chunks of one byte to a client that takes nothing waits, all 
     // As if the kernel had no room.
     response.socket?.cork();
     begun.resolve(response);
-    passOn(asked, response, { agent: over, left: stays, failed: begun.reject });
+    void passOn(asked, response, { agent: over, left: stays, failed: begun.reject });
   });
   await once(front.listen(0, "127.0.0.1"), "listening");
   const sent = request({ host: "127.0.0.1", port: (front.address() as AddressInfo).port }).end();
@@ -127,7 +129,7 @@ test("an upload in chunks of one byte to an application that takes nothing waits
   const begun = Promise.withResolvers<IncomingMessage>();
   const front = createServer({ IncomingMessage: GatheredMessage }, (asked, response) => {
     begun.resolve(asked);
-    passOn(asked, response, { agent: over, left: stays, failed: begun.reject });
+    void passOn(asked, response, { agent: over, left: stays, failed: begun.reject });
   });
   await once(front.listen(0, "127.0.0.1"), "listening");
   const client = connect((front.address() as AddressInfo).port, "127.0.0.1");
@@ -158,7 +160,7 @@ test("a client that leaves while a connection is opened for it ends that, and it
   const failed = vi.fn();
   const front = createServer((asked, response) => {
     asked.socket.once("close", () => left.abort());
-    passOn(asked, response, { agent: over, left: left.signal, failed }).then(passed.resolve, passed.reject);
+    void passOn(asked, response, { agent: over, left: left.signal, failed }).then(passed.resolve, passed.reject);
   });
   await once(front.listen(0, "127.0.0.1"), "listening");
   const client = connect((front.address() as AddressInfo).port, "127.0.0.1");
@@ -178,7 +180,7 @@ test("a client that leaves in an upload that has been answered already ends it",
   const passed = Promise.withResolvers<void>();
   const front = createServer((asked, response) => {
     asked.socket.once("close", () => left.abort());
-    passOn(asked, response, { agent: over, left: left.signal, failed: passed.reject }).then(passed.resolve, passed.reject);
+    void passOn(asked, response, { agent: over, left: left.signal, failed: passed.reject }).then(passed.resolve, passed.reject);
   });
   await once(front.listen(0, "127.0.0.1"), "listening");
   const client = connect((front.address() as AddressInfo).port, "127.0.0.1");
