@@ -34,6 +34,7 @@ import { pingRoutes } from "./ping-routes.ts";
 import { accessRoute } from "./routes/access-route.ts";
 import { activityRoutes } from "./routes/activity-routes.ts";
 import { documentRoutes } from "./routes/document-routes.ts";
+import { documentsReader } from "./routes/documents-reader.ts";
 import { enrolRoutes } from "./routes/enrol-routes.ts";
 import { fleetRoutes } from "./routes/fleet-routes.ts";
 import { personRoute } from "./routes/person-route.ts";
@@ -151,11 +152,12 @@ function apiRoutes(api: Api, services: WebServices): void {
   recordingRoutes(api);
   fleetRoutes(api);
   resourceRoutes(api);
-  documentRoutes(api);
+  const documents = { now: services.now, readYaml: documentsReader() };
+  documentRoutes(api, documents);
   enrolRoutes(api, services);
   accessRoute(api, services);
-  rolePreviewRoute(api, services);
-  windowPreviewRoute(api, services);
+  rolePreviewRoute(api, documents);
+  windowPreviewRoute(api, documents);
 }
 
 /** By path: what takes requests to become WebSockets. */

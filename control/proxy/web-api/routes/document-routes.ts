@@ -1,11 +1,10 @@
-import { parse, stringify } from "yaml";
+import { stringify } from "yaml";
 import { z } from "zod";
-import { type AnyResource, anyResourceSchema } from "../../../../core/api/web/documents.ts";
-import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { readDocument, resourceDocument, writeResource } from "../../../../core/resources/document.ts";
 import { resourceKinds } from "../../../../core/resources/resource-specs.ts";
 import type { Api } from "../api/api.ts";
 import { apiRoute } from "../api/api-route.ts";
+import type { ReadYaml } from "./documents-reader.ts";
 import { ofKind } from "./resource-routes.ts";
 
 const kindParams = z.object({ kind: z.enum(resourceKinds) });
@@ -14,7 +13,7 @@ const writtenSchema = z.object({ name: z.string() });
 const bodyLimit = 256 * 1024;
 
 /** Resources as YAML, the form in which people read and write them. */
-export function documentRoutes(api: Api): void {
+export function documentRoutes(api: Api, { readYaml }: { readonly readYaml: ReadYaml }): void {
   apiRoute(api, {
     method: "GET",
     path: "/webapi/v1/documents/:kind/:name",
@@ -34,34 +33,11 @@ export function documentRoutes(api: Api): void {
       summary,
       bodyLimit,
       schema: { params: kindParams, body: yamlSchema, answer: writtenSchema },
-      handler: async ({ auth, params, body }) => {
-        const document = ofKind(params.kind, readYaml(body.yaml));
+      handler: async ({ auth, browser, params, body }) => {
+        const document = ofKind(params.kind, await readYaml(browser.user, body.yaml));
         const { name } = await auth.putResource({ json: writeResource(document), mustExist });
         return { name };
       },
     });
-  }
-}
-
-/** The resource in a text that a user wrote; without its read-only part, so that what was shown can be saved. Throws `invalid` with the line. */
-export function readYaml(text: string): AnyResource {
-  const parsed = anyResourceSchema.safeParse(valueIn(text));
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    throw new PlatformError(
-      "invalid",
-      `the document is malformed at ${issue?.path.join(".") || "the top"}: ${issue?.message ?? "it is not a resource"}`,
-    );
-  }
-  const { status: _status, ...document } = parsed.data;
-  return document;
-}
-
-function valueIn(text: string): unknown {
-  try {
-    return parse(text, { version: "1.2", uniqueKeys: true, maxAliasCount: 100, logLevel: "error" });
-  } catch (cause) {
-    const [line = "it cannot be read"] = (cause as Error).message.split("\n");
-    throw new PlatformError("invalid", `the document is not YAML: ${line.replace(/:$/, "")}`, { cause });
   }
 }

@@ -1,10 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 import { stringify } from "yaml";
+import type { z } from "zod";
 import type { ServedAsk, SshAsk } from "../../../../core/access/ask.ts";
 import { type AccessChange, compareAccess } from "../../../../core/access/compare-access.ts";
 import { unreadableParts } from "../../../../core/access/unreadable-parts.ts";
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import { type RolePreview, rolePreviewAskSchema, rolePreviewSchema } from "../../../../core/api/web/access.ts";
+import type { AnyResource } from "../../../../core/api/web/documents.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { isServedKind } from "../../../../core/kinds/service-kinds.ts";
 import { documentKind, readDocument } from "../../../../core/resources/document.ts";
@@ -13,7 +15,7 @@ import { type Role, roleDocument, roleSchema } from "../../../../core/resources/
 import { type User, userSchema } from "../../../../core/resources/user.ts";
 import type { Api } from "../api/api.ts";
 import { apiRoute } from "../api/api-route.ts";
-import { readYaml } from "./document-routes.ts";
+import type { ReadYaml } from "./documents-reader.ts";
 import { ofKind } from "./resource-routes.ts";
 
 const userDocument = documentKind("resource", userSchema, { what: "the user" });
@@ -24,16 +26,19 @@ const most = { users: 50, resources: 200, changes: 500 } as const;
  * `POST /webapi/v1/role-preview`: what each holder of a role would gain and lose if it were stored as it is sent; nothing is stored. It compares what the caller
  * may see: it needs the rights to list roles and users.
  */
-export function rolePreviewRoute(api: Api, { now }: { readonly now: () => Date }): void {
+export function rolePreviewRoute(api: Api, { now, readYaml }: { readonly now: () => Date; readonly readYaml: ReadYaml }): void {
   apiRoute(api, {
     method: "POST",
     path: "/webapi/v1/role-preview",
     summary: "Shows what the users of a role would gain and lose if it were stored; it is not stored.",
     bodyLimit: 256 * 1024,
     schema: { body: rolePreviewAskSchema, answer: rolePreviewSchema },
-    handler: async ({ auth, body, signal }) => {
-      const role = roleOf(body);
-      const facts = await readFacts(auth, { role, more: body.users });
+    handler: async ({ auth, browser, body, signal }) => {
+      // First: a caller without the rights is refused, and audited, once.
+      const stored = await auth.listResources({ kind: "role" });
+      const people = await auth.listResources({ kind: "user" });
+      const role = await roleOf(body, async (yaml) => await readYaml(browser.user, yaml));
+      const facts = await readFacts(auth, { role, more: body.users, stored, people });
       const compared = await compare(facts, { role, now: now(), signal });
       return { role, yaml: stringify(role, { lineWidth: 0 }), ...compared };
     },
@@ -41,9 +46,9 @@ export function rolePreviewRoute(api: Api, { now }: { readonly now: () => Date }
 }
 
 /** Throws `invalid` for what could not be stored. */
-function roleOf({ yaml, role: sent }: { readonly yaml?: string | undefined; readonly role?: Role | undefined }): Role {
+async function roleOf({ yaml, role: sent }: Pick<z.output<typeof rolePreviewAskSchema>, "yaml" | "role">, read: (yaml: string) => Promise<AnyResource>): Promise<Role> {
   if ((yaml === undefined) === (sent === undefined)) throw new PlatformError("invalid", "send either the role's yaml, or the role");
-  const parsed = roleSchema.safeParse(sent ?? ofKind("role", readYaml(yaml ?? "")));
+  const parsed = roleSchema.safeParse(sent ?? ofKind("role", await read(yaml ?? "")));
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     throw new PlatformError("invalid", `the role is malformed at ${issue?.path.join(".") || "the top"}: ${issue?.message ?? "it is not a role"}`);
@@ -62,14 +67,17 @@ interface Facts {
   readonly isPartial: boolean;
 }
 
-async function readFacts(auth: AuthClient, { role, more }: { readonly role: Role; readonly more: readonly string[] }): Promise<Facts> {
-  // First: a caller without the rights is refused, and audited, once.
-  const stored = await auth.listResources({ kind: "role" });
-  const [people, nodes, offered] = await Promise.all([
-    auth.listResources({ kind: "user" }),
-    auth.listResources({ kind: "node", limit: most.resources }),
-    auth.listOffered({}),
-  ]);
+type Listed = Awaited<ReturnType<AuthClient["listResources"]>>;
+
+interface FactsAsk {
+  readonly role: Role;
+  readonly more: readonly string[];
+  readonly stored: Listed;
+  readonly people: Listed;
+}
+
+async function readFacts(auth: AuthClient, { role, more, stored, people }: FactsAsk): Promise<Facts> {
+  const [nodes, offered] = await Promise.all([auth.listResources({ kind: "node", limit: most.resources }), auth.listOffered({})]);
   const known = people.resources.map(({ json }) => readDocument(userDocument, json));
   const missing = more.find((name) => !known.some(({ metadata }) => metadata.name === name));
   if (missing !== undefined) throw new PlatformError("not_found", `there is no user ${JSON.stringify(missing)}`);

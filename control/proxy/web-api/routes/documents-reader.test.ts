@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
-import { readYaml } from "./document-routes.ts";
+import { documentsReader, readYaml } from "./documents-reader.ts";
 
 test("a document is read without its read-only part", () => {
   const text = "kind: user\nversion: v2\nmetadata:\n  name: ann\n  revision: r1\nspec:\n  roles: [access]\nstatus:\n  state: active\n";
@@ -42,4 +42,17 @@ test("any text is a resource or refused, and any resource comes back as it was s
       expect(readYaml(stringify(document, { lineWidth: 0 }))).toEqual(document);
     }),
   );
+});
+
+test("texts of a user wait for each other; another user's is next", async () => {
+  const read = documentsReader();
+  const done: string[] = [];
+  const one = async (user: string) => {
+    await read(user, "kind: role\nmetadata: {name: a}\n");
+    done.push(user);
+  };
+  await Promise.all([...Array.from({ length: 5 }, () => one("eve")), one("ann")]);
+  expect(done.indexOf("ann")).toBeLessThan(3);
+  const refused = await Promise.allSettled(Array.from({ length: 40 }, () => read("eve", "")));
+  expect(refused.filter(({ status, ...rest }) => status === "rejected" && "reason" in rest && rest.reason.code === "limit")).toHaveLength(7);
 });

@@ -1,0 +1,32 @@
+import { setImmediate } from "node:timers/promises";
+import { type AnyResource, anyResourceSchema } from "../../../../core/api/web/documents.ts";
+import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import { createFairQueue } from "../../../../core/limits/fair-queue.ts";
+import { parseBoundedYaml } from "./bounded-yaml.ts";
+
+/** Reads the resource in a text of this user, as `readYaml` does. Throws as it does, and `limit` when too many texts wait. */
+export type ReadYaml = (user: string, text: string) => Promise<AnyResource>;
+
+/** Reads one text at a time; users take turns, and other work of the process goes on in between. */
+export function documentsReader(): ReadYaml {
+  const turns = createFairQueue({ atOnce: 1, waiting: 32, what: "documents" });
+  return async (user, text) =>
+    await turns(user, async () => {
+      await setImmediate();
+      return readYaml(text);
+    });
+}
+
+/** The resource in a text that a user wrote; without its read-only part, so that what was shown can be saved. Throws `invalid` with the line, and `limit`. */
+export function readYaml(text: string): AnyResource {
+  const parsed = anyResourceSchema.safeParse(parseBoundedYaml(text));
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw new PlatformError(
+      "invalid",
+      `the document is malformed at ${issue?.path.join(".") || "the top"}: ${issue?.message ?? "it is not a resource"}`,
+    );
+  }
+  const { status: _status, ...document } = parsed.data;
+  return document;
+}
