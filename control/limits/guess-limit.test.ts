@@ -12,7 +12,12 @@ describe("guessed credentials", () => {
 
   beforeEach(() => {
     time = 1_000;
-    limit = new GuessLimit(() => time);
+    limit = new GuessLimit(
+      () => time,
+      async (ms) => {
+        time += ms;
+      },
+    );
     questions = [];
   });
 
@@ -44,11 +49,38 @@ describe("guessed credentials", () => {
     expect(questions).toHaveLength(105);
   });
 
-  test("those of many addresses are bounded together", async () => {
-    for (let network = 0; network < 300; network += 1) {
-      for (let number = 0; number < 10; number += 1) await ask(`${network} ${number}`, `2001:db8:0:${network.toString(16)}::1`);
+  const right = async (digest: string, peer: string): Promise<string> => await limit.ask({ digest, peer }, async () => "right");
+
+  test("those of many addresses are bounded together, to a pace at which they take turns", async () => {
+    for (let site = 0; site < 300; site += 1) {
+      for (let number = 0; number < 10; number += 1) await ask(`${site} ${number}`, `2001:db8:${site.toString(16)}::1`);
     }
-    expect(questions).toHaveLength(1_000);
+    expect(questions).toHaveLength(3_000);
+    expect(time).toBeCloseTo(1_000 + 40_000, -2);
+    const lasts = Promise.all(Array.from({ length: 600 }, (_, number) => ask(`more ${number}`, `2001:db8:${(number % 3).toString(16)}:${number % 5}::1`)));
+    const before = time;
+    expect(await right("new", "203.0.113.10:1")).toBe("right");
+    expect(time - before).toBeLessThan(200);
+    const codes = await lasts;
+    expect(codes).toContain("limit");
+  });
+
+  test("those of all the networks of one site leave other sites undisturbed: nobody waits", async () => {
+    for (let number = 0; number < 5_000; number += 1) await ask(`${number}`, `2001:db8:0:${(number % 16).toString(16)}::1`);
+    expect(questions).toHaveLength(300);
+    expect(await right("new", "2001:db8:1::1")).toBe("right");
+    expect(time).toBe(1_000);
+  });
+
+  test("a session that was just opened is no guess, nor is what is for it", async () => {
+    for (let number = 0; number < 100; number += 1) await ask(`${number}`, attacker);
+    expect(await ask("other", attacker)).toBe("limit");
+    limit.opened("opened");
+    expect(await right("opened", attacker)).toBe("right");
+    const ofSession = { digest: "its hand-off", session: "opened", peer: attacker };
+    expect(await limit.ask(ofSession, async () => "right")).toBe("right");
+    await expect(limit.ask({ ...ofSession, digest: "refused" }, () => Promise.reject(ended))).rejects.toThrow(ended);
+    await expect(limit.ask({ ...ofSession, digest: "another" }, async () => "right")).rejects.toMatchObject({ code: "limit" });
   });
 
   test("an ended session that goes on asking costs one question in half a minute, and is then no guess", async () => {

@@ -59,11 +59,21 @@ export class RequestLimit {
 
 /** Network of an address with or without a port: an IPv6 /64 is one network, since it usually belongs to one client. */
 export function clientNetwork(peer: string): string {
+  return networkOf(peer, 4);
+}
+
+/** The networks that one client may have, as one: a home or an office gets an IPv6 /56 or /48. */
+export function clientSite(peer: string): string {
+  return networkOf(peer, 3);
+}
+
+/** The first groups of an IPv6 address, or a whole IPv4 address. */
+function networkOf(peer: string, groups: number): string {
   const address = canonicalIp(isIP(peer) === 0 ? peer.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1") : peer);
   if (!isIPv6(address)) return address;
   const [head = "", tail] = address.split("::");
   const front = head.split(":").filter((part) => part !== "");
   const back = (tail ?? "").split(":").filter((part) => part !== "");
   const zeros = tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - front.length - back.length) }, () => "0");
-  return [...front, ...zeros, ...back].slice(0, 4).join(":");
+  return [...front, ...zeros, ...back].slice(0, groups).join(":");
 }

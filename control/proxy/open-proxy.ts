@@ -48,9 +48,9 @@ export async function openProxy(config: ProxyConfig, deps: ProxyDeps, signal: Ab
     const facts = (): ProxyFacts => ({ web_certificates: [...certificates.facts()], failed_reload: deps.failedReload?.() });
     versionServer = await openVersionServer({ ...services, env, upstreamCa, limit, facts });
     const ping = (): PingFacts => requireOpen(listeners).ping();
-    const { serveBrowser, sessionsEnded } = openBrowserFront({ ...services, ping });
+    const { serveBrowser, sessionsEnded, appSessions } = openBrowserFront({ ...services, ping });
     const receiveUpgraded: ProxyListeners["receiveUpgraded"] = (socket) => requireOpen(listeners).receiveUpgraded(socket);
-    const ofWeb = { ...services, routing: services, versionServer, packagesDir: config.packagesDir, sessionsEnded, ping, receiveUpgraded };
+    const ofWeb = { ...services, routing: services, versionServer, packagesDir: config.packagesDir, sessionsEnded, appSessions, ping, receiveUpgraded };
     web = await createWebApp(ofWeb);
     listeners = await openListeners(config, { ...services, web, mode: deps.listenerMode, serveBrowser });
   } catch (error) {

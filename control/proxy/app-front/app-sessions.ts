@@ -83,7 +83,15 @@ export class AppSessions {
    * too many of these.
    */
   async prove<T>(call: AppCall, question: () => Promise<T>): Promise<T> {
-    return await this.#guesses.ask({ digest: digestOf(call), peer: call.peer }, question);
+    const { attempt, ...ofSession } = call;
+    const digest = digestOf(call);
+    const session = attempt === undefined ? digest : digestOf(ofSession);
+    return await this.#guesses.ask({ digest, session, peer: call.peer }, question);
+  }
+
+  /** The auth service has just opened this session. */
+  opened(session: Pick<AppCall, "credential" | "app">): void {
+    this.#guesses.opened(digestOf(session));
   }
 
   /** Calls `end` once the session has ended, unless the returned function was called before. */
@@ -117,7 +125,7 @@ export class AppSessions {
   }
 }
 
-function digestOf({ credential: { id, secret, subject }, app, attempt = "" }: AppCall): string {
+function digestOf({ credential: { id, secret, subject }, app, attempt = "" }: Omit<AppCall, "peer">): string {
   return createHash("sha256")
     .update(JSON.stringify([id, secret, subject, app, attempt]))
     .digest("base64");

@@ -26,6 +26,7 @@ export interface BrowserFront {
   readonly serveBrowser: ServeBrowser;
   /** Sessions of browsers may have ended now. */
   readonly sessionsEnded: () => void;
+  readonly appSessions: Pick<AppSessions, "opened">;
 }
 
 /** Browsers at the host names of applications, until the signal. */
@@ -34,5 +35,5 @@ export function openBrowserFront(services: OpenFrontServices): BrowserFront {
   const connections = new AgentConnections({ ...services, sessions });
   const addresses = (): SiteAddresses => new SiteAddresses(publicAddress(services.ping()));
   const serveBrowser = createBrowserFront({ ...services, sessions, connections, addresses, sites: services.appSites });
-  return { serveBrowser, sessionsEnded: () => sessions.checkSoon() };
+  return { serveBrowser, sessionsEnded: () => sessions.checkSoon(), appSessions: sessions };
 }

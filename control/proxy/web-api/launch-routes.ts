@@ -2,6 +2,7 @@ import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { appFacts } from "../../../core/resources/app-details.ts";
 import { formatCredential } from "../../browser/session-credential.ts";
+import type { AppSessions } from "../app-front/app-sessions.ts";
 import type { AppSites } from "../app-front/app-sites.ts";
 import { SiteAddresses } from "../app-front/site-address.ts";
 import type { Api } from "./api/api.ts";
@@ -10,6 +11,7 @@ import { type PingFacts, publicAddress } from "./ping.ts";
 
 export interface LaunchServices {
   readonly appSites: Pick<AppSites, "find" | "hostOf">;
+  readonly appSessions: Pick<AppSessions, "opened">;
   /** Current facts: ports are known once they are bound. */
   readonly ping: () => PingFacts;
 }
@@ -32,7 +34,7 @@ const openedSchema = z.object({
 });
 
 /** How a page of this site signs its browser in to an application, whose host name knows nothing of this site's session. */
-export function launchRoutes(api: Api, { appSites, ping }: LaunchServices): void {
+export function launchRoutes(api: Api, { appSites, appSessions, ping }: LaunchServices): void {
   const addresses = (): SiteAddresses => new SiteAddresses(publicAddress(ping()));
   const siteOf = (host: string): NonNullable<ReturnType<AppSites["find"]>> => {
     const site = appSites.find(host);
@@ -63,6 +65,7 @@ export function launchRoutes(api: Api, { appSites, ping }: LaunchServices): void
       const { credential } = await auth.createAppSession({ app });
       if (credential === undefined) throw new PlatformError("internal", "the auth service answered no session");
       const { id, secret, subject } = credential;
+      appSessions.opened({ credential: { id, secret, subject }, app });
       return { session: formatCredential({ id, secret }), subject, auth: addresses().auth(host) };
     },
   });

@@ -83,6 +83,7 @@ function addLogin(api: Api, { auth, now }: SessionServices): void {
       const { session, secret } = await auth.createBrowserSession({ ...body, userAgent }, onBehalfOf(address));
       if (session === undefined) throw new PlatformError("internal", "the auth service answered no session");
       const credential = { id: session.id, secret };
+      api.sessions.opened(credential);
       await endEarlier(api, { cookie: request.headers.cookie, address });
       const maxAge = Math.max(0, Math.floor((new Date(session.expires).getTime() - now().getTime()) / 1000));
       void reply.header("Set-Cookie", setCookie(sessionCookie, formatCredential(credential), { sameSite: "Strict", maxAge }));

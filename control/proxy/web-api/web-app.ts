@@ -8,6 +8,7 @@ import { type ArrivedSocket, peerAddress } from "../../../core/transport/arrival
 import { formatHostPort } from "../../../core/transport/host-port.ts";
 import { upgradePath } from "../../../core/transport/upgrade/websocket-stream.ts";
 import type { ListRoom } from "../../limits/list-room.ts";
+import type { AppSessions } from "../app-front/app-sessions.ts";
 import type { AppSites } from "../app-front/app-sites.ts";
 import type { KeptConnections } from "../kept-connections.ts";
 import type { Access } from "../routing/read-access.ts";
@@ -69,6 +70,7 @@ export interface WebServices {
   /** Called once sessions of browsers have ended. */
   readonly sessionsEnded: () => void;
   readonly appSites: Pick<AppSites, "find" | "hostOf">;
+  readonly appSessions: Pick<AppSessions, "opened">;
   /** For terminals of browsers. */
   readonly routing: RoutingServices;
   readonly relaying: RelayedStreams;

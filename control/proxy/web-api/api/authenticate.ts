@@ -18,6 +18,8 @@ export interface BrowserUser {
 
 /** Sessions of browsers, which the auth service keeps. */
 export interface BrowserSessions {
+  /** The auth service has just opened the session of this credential. */
+  opened(credential: SessionCredential): void;
   /** Throws `unauthenticated` for a session that is unknown, ended or expired, and `denied` for a locked user. */
   find(credential: SessionCredential, address: string): Promise<BrowserUser>;
   /** The auth service's API in the user's name, for a browser at this address. */

@@ -12,10 +12,12 @@ const findMs = 10_000;
 /** Sessions of browsers as the auth service knows them: no answer is kept here, so that one that ends has ended at once. */
 export function browserSessions(auth: AuthClient, cluster: string, clock = () => performance.now()): BrowserSessions {
   const guesses = new GuessLimit(clock);
+  const digestOf = (credential: SessionCredential): string => secretHash(formatCredential(credential));
   return {
+    opened: (credential) => guesses.opened(digestOf(credential)),
     find: async (credential, address) => {
       const options = { ...inNameOf(credential, address), timeoutMs: findMs };
-      const guess = { digest: secretHash(formatCredential(credential)), peer: address };
+      const guess = { digest: digestOf(credential), peer: address };
       const found = await guesses.ask(guess, async () => await auth.getBrowserSession({}, options));
       const identity = sessionUser(found, cluster);
       return { credential, user: identity.name, roles: identity.roles, expires: identity.validBefore, identity };
