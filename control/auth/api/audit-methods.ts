@@ -5,6 +5,7 @@ import { PlatformError, toPlatformError } from "../../../core/errors/platform-er
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import { readDocument, readDocuments, writeDocument, writeDocuments } from "../../../core/resources/document.ts";
 import { type Recording, recordingDocument, recordingEndDocument, recordingFactsDocument } from "../../../core/resources/recording.ts";
+import type { AuditQuery } from "../audit/read-events.ts";
 import { RecentViews } from "../recordings/recent-views.ts";
 import { type Caller, callerName, hostOf } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
@@ -29,8 +30,8 @@ export function auditMethods(api: Api): Handlers<"emitEvents" | "listEvents"> {
       await context.audit.append(events);
       return {};
     },
-    listEvents: async ({ from, to, events, user, limit, cursor, newest }) => {
-      const page = context.auditStore.list({
+    listEvents: async ({ from, to, events, user, limit, cursor, newest }, caller, signal) => {
+      const query: AuditQuery = {
         from: parseTime(from, "from"),
         to: parseTime(to, "to"),
         events: events.slice(0, 64),
@@ -38,7 +39,9 @@ export function auditMethods(api: Api): Handlers<"emitEvents" | "listEvents"> {
         limit: limit === 0 ? maxPage : Math.min(limit, maxPage),
         cursor: cursor === "" ? undefined : cursor,
         newest,
-      });
+      };
+      // One search of a user at a time.
+      const page = await context.queues(`events ${callerName(caller)}`, async () => await context.auditStore.list(query, signal));
       return { eventsJson: [...page.lines], cursor: page.cursor, resume: page.resume };
     },
   };

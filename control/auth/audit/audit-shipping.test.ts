@@ -118,7 +118,7 @@ test("events are deleted when their days are over, by the day on which they arri
   using store = disposable(openAuditStore(path, clock));
   const forgotten = async (): Promise<string[]> => {
     await forgetOld({ auditStore: store, log: quiet, now: clock }, 3 * 86_400, new AbortController().signal);
-    return store.list({ limit: 1_000 }).lines.map(nameOf);
+    return (await store.list({ limit: 1_000 })).lines.map(nameOf);
   };
   // A host's clock may be wrong: neither is its event kept for ever, nor gone at once.
   store.append([event("future", new Date("2090-01-01T00:00:00Z")), ...Array.from({ length: 700 }, () => event("old", now))]);

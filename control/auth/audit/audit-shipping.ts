@@ -61,7 +61,7 @@ export class AuditShipping {
 
   /** Whether there may be more. */
   async #shipSome(destination: AuditDestination): Promise<boolean> {
-    const { lines, cursor, resume } = this.#store.list({ cursor: this.#store.shipped(destination.uri), limit: batch });
+    const { lines, cursor, resume } = await this.#store.list({ cursor: this.#store.shipped(destination.uri), limit: batch });
     if (lines.length === 0) return false;
     await this.#send(destination, lines);
     this.#store.markShipped(destination.uri, resume);

@@ -1,8 +1,9 @@
-import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import type { AuditEvent } from "../../../core/audit/audit-events.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { guarded, openDatabase } from "../../storage/open-database.ts";
 import { WalSync } from "../../storage/wal-sync.ts";
+import { type AuditPage, type AuditQuery, parseCursor, readEvents } from "./read-events.ts";
 
 /** Append only: SQLite itself refuses to change or delete a row, for every program that opens the file with it. */
 const schema = `
@@ -25,36 +26,13 @@ DROP TRIGGER events_no_delete;
 CREATE TRIGGER events_no_delete BEFORE DELETE ON events WHEN OLD.seq >= (SELECT from_seq FROM kept)
   BEGIN SELECT RAISE(ABORT, 'audit events are never deleted before their time'); END;`;
 
-export interface AuditQuery {
-  readonly from?: Date | undefined;
-  readonly to?: Date | undefined;
-  readonly events?: readonly string[];
-  readonly user?: string | undefined;
-  /** 1 to 1,000. */
-  readonly limit: number;
-  readonly cursor?: string | undefined;
-  /** Number of newest matching events to start with, without a cursor; 0 or left out: start with the oldest. */
-  readonly newest?: number;
-}
-
-export interface AuditPage {
-  /** JSON lines, oldest first. */
-  readonly lines: readonly string[];
-  /** Cursor of the next page; empty at the end. */
-  readonly cursor: string;
-  /** A cursor that exists even at the end: every later event comes after it, and none of this page. */
-  readonly resume: string;
-}
-
-/** Size after which a page ends early, bytes. */
-const maxPageBytes = 1_000_000;
-
 export interface AuditStore {
   /** Durable when it returns; an event with a known uid is skipped. Atomic. */
   append(events: readonly AuditEvent[]): void;
   /** The same; the process does other things while the disk works. Durable when it resolves. */
   appendSoon(events: readonly AuditEvent[]): Promise<void>;
-  list(query: AuditQuery): AuditPage;
+  /** Other work goes on meanwhile. Throws the signal's reason. */
+  list(query: AuditQuery, signal?: AbortSignal): Promise<AuditPage>;
   /** The cursor up to which a destination has all events; undefined: none yet. */
   shipped(destination: string): string | undefined;
   /** Durable when it returns. */
@@ -101,9 +79,12 @@ export function openAuditStore(path: string, now: () => Date = () => new Date(),
       open();
       await sync.run(() => guarded(path, () => append(events), onFull));
     },
-    list: (query) => {
-      open();
-      return guarded(path, () => select(database, query));
+    list: async (query, signal) => {
+      const read = <T>(work: (from: DatabaseSync) => T): T => {
+        open();
+        return guarded(path, () => work(database));
+      };
+      return await readEvents(query, { read, signal });
     },
     shipped: (destination) => {
       open();
@@ -155,56 +136,4 @@ function forget(database: DatabaseSync, before: string): number {
   database.prepare("DELETE FROM days WHERE day < ?").run(before);
   const sql = `DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq < ? ORDER BY seq LIMIT ${forgetAtOnce})`;
   return Number(database.prepare(sql).run(first).changes);
-}
-
-interface Condition {
-  readonly sql: string;
-  readonly values: readonly SQLInputValue[];
-}
-
-function select(database: DatabaseSync, query: AuditQuery): AuditPage {
-  // Read first: events written meanwhile are in the page, or come after it.
-  const known = Number(database.prepare("SELECT max(seq) AS last FROM events").get()?.last ?? 0);
-  const condition = conditionOf(query);
-  const start = query.cursor === undefined ? newestFrom(database, condition, query.newest ?? 0) : parseCursor(query.cursor) + 1;
-  const sql = `SELECT seq, json FROM events WHERE seq >= ? AND ${condition.sql} ORDER BY seq LIMIT ?`;
-  const lines: string[] = [];
-  let bytes = 0;
-  let last = 0;
-  for (const row of database.prepare(sql).iterate(start, ...condition.values, query.limit)) {
-    const line = String(row.json);
-    bytes += Buffer.byteLength(line);
-    if (lines.length > 0 && bytes > maxPageBytes) return { lines, cursor: String(last), resume: String(last) };
-    lines.push(line);
-    last = Number(row.seq);
-  }
-  const isFull = lines.length === query.limit;
-  return { lines, cursor: isFull ? String(last) : "", resume: String(isFull ? last : Math.max(last, known, start - 1)) };
-}
-
-/** Number of the first of the `newest` matching events. */
-function newestFrom(database: DatabaseSync, { sql, values }: Condition, newest: number): number {
-  if (newest === 0) return 0;
-  const row = database.prepare(`SELECT seq FROM events WHERE ${sql} ORDER BY seq DESC LIMIT 1 OFFSET ?`).get(...values, newest - 1);
-  return Number(row?.seq ?? 0);
-}
-
-function conditionOf(query: AuditQuery): Condition {
-  const conditions = ["1"];
-  const values: SQLInputValue[] = [];
-  const add = (condition: string, ...more: readonly SQLInputValue[]): void => {
-    conditions.push(condition);
-    values.push(...more);
-  };
-  if (query.from !== undefined) add("time >= ?", query.from.toISOString());
-  if (query.to !== undefined) add("time < ?", query.to.toISOString());
-  if (query.user !== undefined) add("user = ?", query.user);
-  const events = query.events ?? [];
-  if (events.length > 0) add(`event IN (${events.map(() => "?").join(", ")})`, ...events);
-  return { sql: conditions.join(" AND "), values };
-}
-
-function parseCursor(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new PlatformError("invalid", "the cursor is not from an earlier answer");
-  return Number(text);
 }

@@ -1,0 +1,101 @@
+import { mkdtempDisposable } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { makeAuditEvent } from "../../../core/audit/audit-event.ts";
+import { openAuditStore } from "./audit-store.ts";
+import { type AuditPage, type AuditQuery, readEvents } from "./read-events.ts";
+
+interface Row {
+  readonly seq: number;
+  readonly time: string;
+  readonly event: string;
+  readonly user: string | null;
+}
+
+const timeOf = (minute: number): Date => new Date(Date.UTC(2030, 0, 1, 0, minute));
+
+function tableOf(rows: readonly Row[]): DatabaseSync {
+  const database = new DatabaseSync(":memory:");
+  database.exec("CREATE TABLE events (seq INTEGER PRIMARY KEY, time TEXT NOT NULL, event TEXT NOT NULL, user TEXT, json TEXT NOT NULL)");
+  database.exec("CREATE INDEX events_time ON events (time)");
+  const insert = database.prepare("INSERT INTO events VALUES (?, ?, ?, ?, ?)");
+  for (const row of rows) insert.run(row.seq, row.time, row.event, row.user, JSON.stringify(row));
+  return database;
+}
+
+/** What a page has, by its definition. */
+function pageOf(rows: readonly Row[], { from, to, user, events = [], newest = 0, limit, cursor }: AuditQuery): AuditPage {
+  const known = Math.max(0, ...rows.map(({ seq }) => seq));
+  const matching = rows.filter(
+    (row) =>
+      (from === undefined || row.time >= from.toISOString()) &&
+      (to === undefined || row.time < to.toISOString()) &&
+      (user === undefined || row.user === user) &&
+      (events.length === 0 || events.includes(row.event)),
+  );
+  const wanted = cursor === undefined ? matching.slice(newest === 0 ? 0 : -newest) : matching.filter(({ seq }) => seq > Number(cursor));
+  const page = wanted.slice(0, limit);
+  const last = String(page.at(-1)?.seq);
+  const isFull = page.length === limit;
+  const end = String(Math.max(known, Number(cursor ?? 0)));
+  return { lines: page.map((row) => JSON.stringify(row)), cursor: isFull ? last : "", resume: isFull ? last : end };
+}
+
+const rowsAtWill = fc
+  .record({
+    first: fc.integer({ min: 1, max: 9 }),
+    rows: fc.array(
+      fc.record({ minute: fc.integer({ min: 0, max: 8 }), event: fc.constantFrom("exec", "auth"), user: fc.constantFrom("ann", "bob", null) }),
+      { maxLength: 30 },
+    ),
+  })
+  .map(({ first, rows }) => rows.map(({ minute, ...row }, at): Row => ({ seq: first + at, time: timeOf(minute).toISOString(), ...row })));
+
+const minute = fc.option(fc.integer({ min: 0, max: 9 }).map(timeOf), { nil: undefined });
+const queryAtWill = fc.record({
+  from: minute,
+  to: minute,
+  user: fc.constantFrom("ann", "nobody", undefined),
+  events: fc.constantFrom([], ["exec"], ["nothing"], ["exec", "auth"]),
+  newest: fc.integer({ min: 0, max: 12 }),
+  limit: fc.integer({ min: 1, max: 12 }),
+  cursor: fc.option(fc.integer({ min: 0, max: 45 }).map(String), { nil: undefined }),
+});
+
+test("a page has the events that match, however few rows are read at once", async () => {
+  await fc.assert(
+    fc.asyncProperty(rowsAtWill, queryAtWill, fc.integer({ min: 1, max: 12 }), async (rows, query, rowsAtOnce) => {
+      const database = tableOf(rows);
+      const page = await readEvents(query, { read: (work) => work(database), rowsAtOnce, pause: () => Promise.resolve() });
+      expect(page).toEqual(pageOf(rows, query));
+      database.close();
+    }),
+  );
+});
+
+test("a search that finds nothing in a long log lets other work go on, and ends with its caller", async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), "platform-audit-"));
+  const store = openAuditStore(join(folder.path, "audit.sqlite"));
+  const facts = { event: "user.delete", user: "root", name: "ann" } as const;
+  store.append(Array.from({ length: 25_000 }, () => makeAuditEvent(facts, { clusterName: "test", now: timeOf(0), uid: crypto.randomUUID() })));
+  let [turns, isDone] = [0, false];
+  const count = (): void => {
+    turns += 1;
+    if (!isDone) setImmediate(count);
+  };
+  count();
+  expect((await store.list({ user: "nobody", newest: 1_000, limit: 1_000 })).lines).toEqual([]);
+  expect(turns).toBeGreaterThanOrEqual(3);
+  turns = 0;
+  expect((await store.list({ user: "nobody", to: timeOf(1), limit: 1_000 })).lines).toEqual([]);
+  expect(turns).toBeGreaterThanOrEqual(3);
+  isDone = true;
+  const gone = new Error("gone");
+  await expect(store.list({ user: "nobody", limit: 1_000 }, AbortSignal.abort(gone))).rejects.toBe(gone);
+  const searching = store.list({ user: "nobody", limit: 1_000 });
+  store.close();
+  await expect(searching).rejects.toMatchObject({ code: "unavailable" });
+});
