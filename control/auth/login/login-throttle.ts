@@ -35,8 +35,13 @@ export async function throttledUntil(storage: Storage, attempt: LoginTry): Promi
 /** Delay of this attempt, ms: grows with the failures of others. */
 export async function waitOf(storage: Storage, attempt: LoginTry): Promise<number> {
   const failures = countOf(await storage.get(ofName(attempt.user))) - freeFailures;
-  if (failures < 0 || (await storage.get(known(attempt))) !== undefined) return 0;
+  if (failures < 0 || (await isKnown(storage, attempt))) return 0;
   return Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(failures, 16));
+}
+
+/** Whether the user has logged in from this network before. */
+export async function isKnown(storage: Storage, attempt: LoginTry): Promise<boolean> {
+  return (await storage.get(known(attempt))) !== undefined;
 }
 
 /** Counts a failure; returns the time until which that address must wait, if it must. */

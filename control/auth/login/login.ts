@@ -3,7 +3,7 @@ import { findLock, lockedError } from "../../../core/access/find-lock.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import { nameText } from "../../../core/resources/metadata.ts";
-import { clientNetwork } from "../../limits/request-limit.ts";
+import { clientNetwork, clientSite } from "../../limits/request-limit.ts";
 import type { Write } from "../../storage/storage.ts";
 import { listLocks } from "../access/locks.ts";
 import type { AuthContext } from "../auth-context.ts";
@@ -11,7 +11,7 @@ import type { IssuedCertificates } from "../authority/issue-certificates.ts";
 import { loginTtl, userIdentity } from "../certificates/user-identity.ts";
 import { acceptedStep, type Credential, credentialWrite, newTotpSecret, readCredential, type StoredCredential } from "../users/credentials.ts";
 import { findUser, readUserId } from "../users/users.ts";
-import { countFailure, type LoginTry, rememberLogin, throttledError, throttledUntil, waitOf } from "./login-throttle.ts";
+import { countFailure, isKnown, type LoginTry, rememberLogin, throttledError, throttledUntil, waitOf } from "./login-throttle.ts";
 
 /** What a user proves to be. */
 export interface LoginProof {
@@ -94,7 +94,8 @@ async function prove<T>(context: AuthContext, ask: LoginWay & { readonly name: s
   const user = await findUser(context, ask.user);
   const stored = await readCredential(storage, ask.user);
   const { password, totp } = user === undefined ? {} : (stored?.credential ?? {});
-  const passwordRight = await context.hasher.matches(ask.password.slice(0, 1024), password);
+  const attempt = { site: clientSite(address), isKnown: await isKnown(storage, ask) };
+  const passwordRight = await context.hasher.matches(ask.password.slice(0, 1024), password, attempt);
   const now = context.now();
   const step = acceptedStep({ secret: totp?.secret ?? decoySecret, code: ask.code, now, lastStep: totp?.last_step });
   if (user === undefined || stored === undefined || totp === undefined || !passwordRight || step === undefined) {

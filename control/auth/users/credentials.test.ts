@@ -2,28 +2,45 @@ import { Secret } from "otpauth";
 import { expect, test } from "vitest";
 import { acceptedStep, checkPassword, createPasswordHasher, defaultHashCost, newTotpSecret, totpUri } from "./credentials.ts";
 
+const anywhere = { site: "203.0.113.9", isKnown: false };
+
 test("a password matches its hash only; the hash names argon2id and OWASP's parameters", async () => {
   const hasher = createPasswordHasher();
   const hash = await hasher.make("correct horse battery");
   expect(hash).toMatchObject({ algorithm: "argon2id", memory: 19_456, passes: 2, parallelism: 1 });
-  expect(await hasher.matches("correct horse battery", hash)).toBe(true);
-  expect(await hasher.matches("correct horse batterz", hash)).toBe(false);
-  expect(await hasher.matches("correct horse battery", undefined)).toBe(false);
+  expect(await hasher.matches("correct horse battery", hash, anywhere)).toBe(true);
+  expect(await hasher.matches("correct horse batterz", hash, anywhere)).toBe(false);
+  expect(await hasher.matches("correct horse battery", undefined, anywhere)).toBe(false);
   expect(await hasher.make("correct horse battery")).not.toEqual(hash);
 });
 
 test("hashes made with other parameters still match", async () => {
   const hash = await createPasswordHasher({ memory: 64, passes: 1, parallelism: 1 }).make("correct horse battery");
-  expect(await createPasswordHasher(defaultHashCost).matches("correct horse battery", hash)).toBe(true);
+  expect(await createPasswordHasher(defaultHashCost).matches("correct horse battery", hash, anywhere)).toBe(true);
 });
 
 test("too many logins at once are refused, not queued without end", async () => {
   const hasher = createPasswordHasher({ memory: 64, passes: 1, parallelism: 1 });
-  const results = await Promise.allSettled(Array.from({ length: 100 }, () => hasher.matches("x", undefined)));
+  const results = await Promise.allSettled(Array.from({ length: 100 }, () => hasher.matches("x", undefined, anywhere)));
   const refused = results.filter((result) => result.status === "rejected");
   expect(refused).toHaveLength(34);
   expect(refused[0]?.reason).toMatchObject({ code: "limit" });
-  expect(await hasher.matches("x", undefined)).toBe(false);
+  expect(await hasher.matches("x", undefined, anywhere)).toBe(false);
+});
+
+test("logins of one site keep neither another site out, nor those who have logged in before", async () => {
+  const hasher = createPasswordHasher({ memory: 64, passes: 1, parallelism: 1 });
+  const crowd = Array.from({ length: 100 }, () => hasher.matches("x", undefined, anywhere));
+  const settled = Promise.allSettled(crowd);
+  const order: string[] = [];
+  const one = async (name: string, attempt: typeof anywhere): Promise<void> => {
+    expect(await hasher.matches("x", undefined, attempt)).toBe(false);
+    order.push(name);
+  };
+  const last = crowd[60]?.then(() => order.push("the crowd"));
+  await Promise.all([one("another site", { ...anywhere, site: "2001:db8:1" }), one("known", { ...anywhere, isKnown: true }), last]);
+  expect(order.at(-1)).toBe("the crowd");
+  expect((await settled).filter(({ status }) => status === "rejected")).toHaveLength(35);
 });
 
 test.for([

@@ -2,7 +2,7 @@ import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from "nod
 import { Secret, TOTP } from "otpauth";
 import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { createQueue } from "../../../core/limits/queue.ts";
+import { createFairQueue } from "../../../core/limits/fair-queue.ts";
 import type { Storage, Write } from "../../storage/storage.ts";
 
 /* What a user proves to be: the stored credential, the password with its hash, the one-time code. */
@@ -58,32 +58,44 @@ export interface HashCost {
 export const defaultHashCost: HashCost = { memory: 19_456, passes: 2, parallelism: 1 };
 
 export interface PasswordHasher {
+  /** For a user who is proven. */
   make(password: string): Promise<PasswordHash>;
   /** Without a stored hash it does the same work and returns false. */
-  matches(password: string, stored: PasswordHash | undefined): Promise<boolean>;
+  matches(password: string, stored: PasswordHash | undefined, attempt: HashAttempt): Promise<boolean>;
 }
 
-/** Maximum of concurrent hashes (each takes `memory`), and of waiting callers. */
-const maxRunning = 2;
+/** Where a password comes from. */
+export interface HashAttempt {
+  /** By `clientSite`: sites take turns. */
+  readonly site: string;
+  /** The user has logged in from this network before. */
+  readonly isKnown: boolean;
+}
+
+/** Maximum of concurrent hashes (each takes `memory`) for unknown networks and for known ones and proven users, and of waiting callers of each. */
+const maxRunning = { unknown: 2, known: 1 };
 const maxWaiting = 64;
 const hashLength = 32;
 
 export function createPasswordHasher(cost: HashCost = defaultHashCost): PasswordHasher {
-  const turn = createQueue({ atOnce: maxRunning, waiting: maxWaiting, what: "logins" });
+  const unknown = createFairQueue({ atOnce: maxRunning.unknown, waiting: maxWaiting, what: "logins" });
+  // Guesses from everywhere keep nobody out who has logged in before.
+  const known = createFairQueue({ atOnce: maxRunning.known, waiting: maxWaiting, what: "logins" });
   const decoy: PasswordHash = {
     algorithm: "argon2id",
     ...cost,
     salt: randomBytes(16).toString("base64"),
     hash: randomBytes(hashLength).toString("base64"),
   };
-  const matches = async (password: string, stored: PasswordHash | undefined): Promise<boolean> => {
+  const matches = async (password: string, stored: PasswordHash | undefined, { site, isKnown }: HashAttempt): Promise<boolean> => {
     const against = stored ?? decoy;
-    const found = await turn(() => derive(password, Buffer.from(against.salt, "base64"), against));
+    const turns = isKnown ? known : unknown;
+    const found = await turns(site, () => derive(password, Buffer.from(against.salt, "base64"), against));
     return timingSafeEqual(found, Buffer.from(against.hash, "base64")) && stored !== undefined;
   };
   const make = async (password: string): Promise<PasswordHash> => {
     const salt = randomBytes(16);
-    const hash = await turn(() => derive(password, salt, cost));
+    const hash = await known("", () => derive(password, salt, cost));
     return { algorithm: "argon2id", ...cost, salt: salt.toString("base64"), hash: hash.toString("base64") };
   };
   return { make, matches };
