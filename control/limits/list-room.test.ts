@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { ListRoom } from "./list-room.ts";
+import { ListRoom, transferLimits } from "./list-room.ts";
 
 const mib = 1024 * 1024;
 
@@ -15,6 +15,12 @@ test("a user's lists hold a part of the room, also beside those of others, and h
   first.release();
   second.hold(30 * mib);
   expect(() => second.hold(1)).toThrow(/the most for one user/);
+});
+
+test("a room for something else has its own limits and words", () => {
+  const room = new ListRoom(transferLimits, "uploads and downloads");
+  room.open("ann").hold(24 * mib);
+  expect(() => room.open("ann").hold(1)).toThrow(/^your uploads and downloads hold 24 MiB at this proxy, the most for one user$/);
 });
 
 test("lists of all users hold no more than the room", () => {

@@ -9,7 +9,7 @@ import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { version } from "../../core/versions/version.ts";
 import type { ProxyConfig } from "../config.ts";
-import { type ListLimits, ListRoom } from "../limits/list-room.ts";
+import { type ListLimits, ListRoom, transferLimits } from "../limits/list-room.ts";
 import { AppSites, appsDomain } from "./app-front/app-sites.ts";
 import { CancelRequests } from "./db-front/cancel-requests.ts";
 import { CurrentIdentity, type HostCredentialsSource } from "./identity/current-identity.ts";
@@ -112,6 +112,7 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
     running: new RunningStreams({ log, now }),
     limited: new LimitedStreams({ auth, log, signal }),
     lists: new ListRoom(deps.listLimits),
+    transfers: new ListRoom(transferLimits, "uploads and downloads"),
     appSites: new AppSites({ offers: registry, ownNames: ownNames(config), domain: appsDomain(config) }),
     forwarded: new ForwardedPeers(config.trustForwardedFor),
     cancels: new CancelRequests({ tunnels: () => registry.all(), log, now }),

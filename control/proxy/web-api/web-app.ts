@@ -76,6 +76,8 @@ export interface WebServices {
   readonly relaying: RelayedStreams;
   /** For lists of files and of objects in clusters. */
   readonly lists: ListRoom;
+  /** For files on their way. */
+  readonly transfers: ListRoom;
   /** Takes what comes in a connection upgrade. */
   readonly receiveUpgraded: (socket: ArrivedSocket) => void;
   readonly forwarded: Pick<ForwardedPeers, "name">;
@@ -126,9 +128,9 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
     openSockets.checkSoon();
   };
   apiRoutes(api, { ...services, sessionsEnded });
-  const { routing, relaying, lists, signal } = services;
+  const { routing, relaying, lists, transfers, signal } = services;
   const bounds = { openSockets, lists };
-  fileRoutes(api, { ...routing, ...bounds, relaying, signal });
+  fileRoutes(api, { ...routing, ...bounds, transfers, relaying, signal });
   kubeRoutes(api, { ...routing, ...bounds, signal });
   server.upgrade(socketRoutes(api, services, openSockets));
   await app.ready();
@@ -165,12 +167,12 @@ function apiRoutes(api: Api, services: WebServices): void {
 /** By path: what takes requests to become WebSockets. */
 function socketRoutes(
   api: Api,
-  { routing, relaying, receiveUpgraded, log, signal }: WebServices,
+  { routing, relaying, transfers, receiveUpgraded, log, signal }: WebServices,
   openSockets: OpenSockets,
 ): ReadonlyMap<string, TakeUpgrade> {
   const report = (error: PlatformError): void => log.error("a WebSocket failed", { error: error.cause ?? error });
   const sockets = { openSockets, peerOf: ({ socket }: IncomingMessage) => peerAddress(socket), signal, report };
-  const streams = { ...routing, relaying, signal };
+  const streams = { ...routing, relaying, transfers, signal };
   return new Map([
     [upgradePath, connectionUpgrade(receiveUpgraded)],
     [terminalPath, terminalRoute(api, streams, sockets)],

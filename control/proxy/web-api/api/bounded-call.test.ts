@@ -12,7 +12,7 @@ function given() {
   const services: BoundServices = {
     lists: new ListRoom(),
     openSockets: {
-      add: (session, end) => {
+      add: ({ credential: { id: session } }, end) => {
         open.set(session, end);
         return () => open.delete(session);
       },

@@ -1,7 +1,6 @@
 import type { Writable } from "node:stream";
 import type { HeldList, ListRoom } from "../../../limits/list-room.ts";
-import type { BrowserUser } from "./authenticate.ts";
-import type { OpenSockets } from "./open-sockets.ts";
+import type { OpenSockets, SocketOwner } from "./open-sockets.ts";
 
 export interface BoundServices {
   /** A call counts as a WebSocket while it runs: a browser's session has few at a time, and they end with it. */
@@ -12,7 +11,7 @@ export interface BoundServices {
 
 /** A call of a user, as `apiRoute` has it. */
 interface Bound {
-  readonly browser: Pick<BrowserUser, "user"> & { readonly credential: Pick<BrowserUser["credential"], "id"> };
+  readonly browser: SocketOwner;
   readonly signal: AbortSignal;
   readonly reply: { readonly raw: Pick<Writable, "closed" | "once"> };
 }
@@ -31,7 +30,7 @@ export async function boundedCall<T>(
   run: (facts: BoundFacts) => Promise<T>,
 ): Promise<T> {
   const ended = new AbortController();
-  const release = openSockets.add(browser.credential.id, (why) => ended.abort(why));
+  const release = openSockets.add(browser, (why) => ended.abort(why));
   const { hold, release: forget } = lists.open(browser.user);
   try {
     return await run({ signal: AbortSignal.any([signal, ended.signal]), hold });

@@ -69,7 +69,7 @@ export function socketRoute(api: Api, route: SocketRoute, services: SocketServic
         const admitted = { browser, peer, auth: api.sessions.clientOf(browser, ipOf(peer)) };
         upgrade({ request, connection, head, server }, (socket, signal) => serve({ ...admitted, socket, signal }, route, services), {
           ...services,
-          session: browser.credential.id,
+          browser,
         });
       },
       (thrown: unknown) => refuseUpgrade(connection, toPlatformError(thrown)),
@@ -99,14 +99,14 @@ type Serve = (socket: WebSocket, signal: AbortSignal) => Promise<void>;
 function upgrade(
   { request, connection, head, server }: Arrived,
   serveSocket: Serve,
-  { openSockets, session, signal: stopped }: SocketServices & { readonly session: string },
+  { openSockets, browser, signal: stopped }: SocketServices & { readonly browser: BrowserUser },
 ): void {
   const ended = new AbortController();
   const end = (why: PlatformError): void => ended.abort(why);
   const stop = (): void => end(new PlatformError("unavailable", "the proxy stops", { hint: "try again in a moment" }));
   let release = (): void => {};
   try {
-    release = openSockets.add(session, end);
+    release = openSockets.add(browser, end);
   } catch (thrown) {
     refuseUpgrade(connection, toPlatformError(thrown));
     return;

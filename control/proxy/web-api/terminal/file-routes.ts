@@ -11,7 +11,7 @@ import { type BoundFacts, type BoundServices, boundedCall } from "../api/bounded
 import { attachment } from "./attachment.ts";
 import { listFiles } from "./list-files.ts";
 import { type AskedPath, fileError, type HostFiles, openFiles, pathText, wholePath } from "./open-files.ts";
-import { readFile } from "./read-file.ts";
+import { readAheadBytes, readFile } from "./read-file.ts";
 import type { TerminalServices } from "./terminal-route.ts";
 
 export interface FileServices extends TerminalServices, BoundServices {}
@@ -104,8 +104,10 @@ async function download(call: UserCall<typeof content>, services: FileServices) 
   if (reply.raw.closed) throw new PlatformError("unavailable", "the browser has gone");
   const ended = new AbortController();
   const end = (why: PlatformError): void => ended.abort(why);
-  const release = services.openSockets.add(browser.credential.id, end);
-  const over = new Promise<void>((resolve) => reply.raw.once("close", resolve)).then(release);
+  const release = services.openSockets.add(browser, end);
+  const held = services.transfers.open(browser.user);
+  const over = new Promise<void>((resolve) => reply.raw.once("close", resolve)).then(release).then(held.release);
+  held.hold(readAheadBytes);
   services.relaying.add(over);
   const signal = AbortSignal.any([call.signal, ended.signal]);
   const files = await filesOf(call, services, signal);

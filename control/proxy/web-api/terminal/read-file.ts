@@ -4,6 +4,8 @@ import type { SftpClient } from "../../../../core/sftp-client/sftp-client.ts";
 
 /** Bytes of one read, and reads that are under way while nobody takes their bytes: half a megabyte. */
 const [pieceBytes, ahead] = [65_536, 8] as const;
+/** Most bytes that a file on its way holds. */
+export const readAheadBytes = pieceBytes * ahead;
 
 /**
  * The bytes of an open file: exactly `size` of them; `undefined` reads to the end, wherever that is. Throws `conflict` for a file that became shorter, and

@@ -1,6 +1,7 @@
 import { type TerminalNotice, terminalAskSchema } from "../../../../core/api/web/terminal.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { ipOf } from "../../../../core/transport/host-port.ts";
+import type { ListRoom } from "../../../limits/list-room.ts";
 import type { ReachServices } from "../../routing/reach-served.ts";
 import type { RelayedStreams } from "../../routing/running-streams.ts";
 import type { Api } from "../api/api.ts";
@@ -13,6 +14,8 @@ import { relayTerminal } from "./relay-terminal.ts";
 
 export interface TerminalServices extends ReachServices {
   readonly relaying: RelayedStreams;
+  /** What files on their way hold in this proxy. */
+  readonly transfers: Pick<ListRoom, "open">;
 }
 
 export const terminalPath = "/webapi/v1/terminal";

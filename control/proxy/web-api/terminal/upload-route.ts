@@ -1,4 +1,4 @@
-import { type UploadAsk, type UploadNotice, uploadAskSchema } from "../../../../core/api/web/files.ts";
+import { type UploadAsk, type UploadNotice, uploadAskSchema, uploadWindow } from "../../../../core/api/web/files.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import type { Api } from "../api/api.ts";
 import type { SocketInbox } from "../api/socket-inbox.ts";
@@ -25,8 +25,18 @@ export function uploadRoute(api: Api, services: TerminalServices, sockets: Socke
   return socketRoute(api, { path: uploadPath, summary: "Stores a file on a host: a WebSocket.", handler }, sockets);
 }
 
-async function serve({ socket, inbox, auth, peer, signal }: SocketCall, services: TerminalServices): Promise<void> {
-  const ask = await askOf(inbox, signal);
+async function serve(call: SocketCall, services: TerminalServices): Promise<void> {
+  const ask = await askOf(call.inbox, call.signal);
+  const held = services.transfers.open(call.browser.user);
+  held.hold(uploadWindow);
+  try {
+    await upload(call, ask, services);
+  } finally {
+    held.release();
+  }
+}
+
+async function upload({ socket, inbox, auth, peer, signal }: SocketCall, ask: UploadAsk, services: TerminalServices): Promise<void> {
   // It outlives the browser by the time to store what has come, or to remove what it has left: a host need not answer at all.
   const life = outlive(signal, goneMs);
   const { node, login } = ask;
