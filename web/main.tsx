@@ -1,4 +1,5 @@
 import { render } from "preact";
+import { noticeUse } from "./api/page-use.ts";
 import { isReady, person, resume } from "./api/session.ts";
 import { LoginPage } from "./pages/login.tsx";
 import { Notices, notifyError } from "./parts/notice.tsx";
@@ -21,6 +22,7 @@ const root = document.getElementById("app");
 if (root !== null) {
   root.replaceChildren();
   followLinks();
+  noticeUse(window);
   render(<App />, root);
   resume().catch(notifyError);
 }

@@ -70,6 +70,9 @@ export const clientAddressHeader = "platform-client-address";
  */
 export const browserSessionHeader = "platform-browser-session";
 
+/** Header beside it, of a call for a page that only refreshes itself: the call does not count as use of the session. Its value is `1`. */
+export const unusedSessionHeader = "platform-browser-unused";
+
 /** Options of a call on behalf of a client at `address` (`ip` or `ip:port`). */
 export function onBehalfOf(address: string): { headers: Record<string, string> } {
   return { headers: { [clientAddressHeader]: address } };

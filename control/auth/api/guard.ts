@@ -1,5 +1,5 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import { browserSessionHeader, clientAddressHeader, toConnectError } from "../../../core/api/auth-call.ts";
+import { browserSessionHeader, clientAddressHeader, toConnectError, unusedSessionHeader } from "../../../core/api/auth-call.ts";
 import { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { RateLimit } from "../../limits/request-limit.ts";
@@ -80,7 +80,9 @@ async function permitted(api: Api, call: Call): Promise<Caller> {
   const caller = api.callerOf(handler);
   const session = handler.requestHeader.get(browserSessionHeader);
   if (session !== null) {
-    call.browser = await browserCaller(api.context, { caller, session, address: handler.requestHeader.get(clientAddressHeader) });
+    const { requestHeader } = handler;
+    const isUnused = requestHeader.has(unusedSessionHeader);
+    call.browser = await browserCaller(api.context, { caller, session, isUnused, address: requestHeader.get(clientAddressHeader) });
     await requirePermission(api.context, call.browser, method);
     return call.browser;
   }
@@ -89,15 +91,22 @@ async function permitted(api: Api, call: Call): Promise<Caller> {
   return address === undefined ? caller : { ...caller, address };
 }
 
+interface BrowserCall {
+  readonly caller: Caller;
+  readonly session: string;
+  readonly isUnused: boolean;
+  readonly address: string | null;
+}
+
 /** The user for whose browser a proxy calls. Throws `denied` for another caller, `unauthenticated` for a session that has ended. */
 async function browserCaller(
   context: AuthContext,
-  { caller, session: text, address: stated }: { readonly caller: Caller; readonly session: string; readonly address: string | null },
+  { caller, session: text, isUnused, address: stated }: BrowserCall,
 ): Promise<UserCaller> {
   if (caller.kind !== "host" || caller.identity.role !== "proxy" || context.now() >= caller.identity.validBefore)
     throw new PlatformError("denied", "access denied: only proxies call for browsers");
   await requireHost(context.storage, "proxy", caller.identity.id);
-  const { session, identity } = await useSession(context, text);
+  const { session, identity } = await useSession(context, text, { isUnused });
   return { kind: "user", identity, session, proxyId: caller.identity.id, address: clientAddress(caller, stated) ?? caller.address };
 }
 

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { unusedSessionHeader } from "../../../core/api/auth-call.ts";
 import { type AuthWithBrowser, authWithBrowser, browserAddress, by, from } from "../../../test/inside/auth-with-browser.ts";
 import { addUser, joinHost, loggedIn } from "../../../test/inside/open-auth.ts";
 import { codeAt } from "../../../test/world/one-time-code.ts";
@@ -90,6 +91,21 @@ describe("a session of a browser", () => {
     expect(await proxy.getBrowserSession({}, by(used))).toMatchObject({ id: used.id });
     t.forward(1);
     await expect(proxy.getBrowserSession({}, by(used))).rejects.toMatchObject({ code: "unauthenticated" });
+  });
+
+  test("is not used by the calls of a page that refreshes itself", async () => {
+    const session = await open();
+    const { headers } = by(session);
+    const refresh = async () => await proxy.getBrowserSession({}, { headers: { ...headers, [unusedSessionHeader]: "1" } });
+    t.forward(30 * minute);
+    expect(await refresh()).toMatchObject({ id: session.id });
+    t.forward(20 * minute);
+    expect(await proxy.getBrowserSession({}, by(session))).toMatchObject({ id: session.id });
+    t.forward(50 * minute);
+    expect(await refresh()).toMatchObject({ id: session.id });
+    t.forward(20 * minute);
+    await expect(refresh()).rejects.toMatchObject({ code: "unauthenticated" });
+    await expect(proxy.getBrowserSession({}, by(session))).rejects.toMatchObject({ code: "unauthenticated" });
   });
 
   test("ends as early as the role with the least time", async () => {

@@ -18,12 +18,12 @@ export interface SessionUser {
   readonly identity: UserIdentity;
 }
 
-/** The session of a credential `<id>.<secret>`, which this call uses. Throws `unauthenticated`. */
-export async function useSession(context: AuthContext, text: string): Promise<SessionUser> {
+/** The session of a credential `<id>.<secret>`, which this call uses unless it `isUnused`. Throws `unauthenticated`. */
+export async function useSession(context: AuthContext, text: string, { isUnused = false } = {}): Promise<SessionUser> {
   const credential = parseCredential(text);
   const found = credential === undefined ? undefined : await readSession(context.storage, credential.id);
   if (credential === undefined || found === undefined || !sameSecret(secretHash(credential.secret), found.session.secret_hash)) throw endedError();
-  return await useStored(context, found);
+  return await useStored(context, { ...found, isUnused });
 }
 
 /** The session of this id, for what began from it. Throws `unauthenticated`. */
@@ -51,13 +51,13 @@ export async function endedSessions(context: AuthContext, ids: readonly string[]
 
 async function useStored(
   context: AuthContext,
-  { session, revision }: { readonly session: StoredSession; readonly revision: string },
+  { session, revision, isUnused = false }: { readonly session: StoredSession; readonly revision: string; readonly isUnused?: boolean },
 ): Promise<SessionUser> {
   const now = context.now();
   const unusedMs = now.getTime() - new Date(session.last_used).getTime();
   if (!isOpen(session, now) || unusedMs >= idleMs) throw endedError();
   const identity = await identityOf(context, session);
-  if (unusedMs >= useMs) await noteUse(context, { session: { ...session, last_used: now.toISOString() }, revision });
+  if (unusedMs >= useMs && !isUnused) await noteUse(context, { session: { ...session, last_used: now.toISOString() }, revision });
   return { session, identity };
 }
 

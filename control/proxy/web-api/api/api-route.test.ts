@@ -24,12 +24,13 @@ beforeEach(async () => {
   api = createApi(
     app,
     {
-      find: async (credential) => {
+      opened: () => {},
+      find: async (credential, _address, isUnused = false) => {
         const user = Object.entries({ alice, bob }).find(([, one]) => one.id === credential.id && one.secret === credential.secret)?.[0];
         if (user === undefined) throw new PlatformError("unauthenticated", "this session has ended");
         const [roles, expires] = [["access"], new Date("2026-11-20T12:00:00Z")];
         const identity = { kind: "user", name: user, roles, traits: {}, principals: {}, cluster: "main", validBefore: expires } as const;
-        return { credential, user, roles, expires, identity };
+        return { credential, user, roles, expires, isUnused, identity };
       },
       clientOf: () => client,
     },

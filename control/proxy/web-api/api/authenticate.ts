@@ -12,6 +12,8 @@ export interface BrowserUser {
   readonly user: string;
   readonly roles: readonly string[];
   readonly expires: Date;
+  /** The request is one by which a page refreshes itself: it does not count as use of the session. */
+  readonly isUnused: boolean;
   /** By the user's current roles, for this proxy's own decisions. */
   readonly identity: UserIdentity;
 }
@@ -20,13 +22,15 @@ export interface BrowserUser {
 export interface BrowserSessions {
   /** The auth service has just opened the session of this credential. */
   opened(credential: SessionCredential): void;
-  /** Throws `unauthenticated` for a session that is unknown, ended or expired, and `denied` for a locked user. */
-  find(credential: SessionCredential, address: string): Promise<BrowserUser>;
+  /** Throws `unauthenticated` for a session that is unknown, ended or expired, and `denied` for a locked user. `isUnused`: it does not count as use of the session. */
+  find(credential: SessionCredential, address: string, isUnused?: boolean): Promise<BrowserUser>;
   /** The auth service's API in the user's name, for a browser at this address. */
   clientOf(user: BrowserUser, address: string): AuthClient;
 }
 
 const loginHint = "log in again";
+/** Header of a request by which a page refreshes itself while nobody uses it (web/api/page-use.ts). */
+const unusedHeader = "platform-unused";
 
 /** The session of a request's cookie. Throws `unauthenticated`. */
 export async function requireSession(
@@ -37,7 +41,7 @@ export async function requireSession(
   const value = cookieValue(request.headers.cookie, sessionCookie);
   const credential = value === undefined ? undefined : parseCredential(value);
   if (credential === undefined) throw new PlatformError("unauthenticated", "this browser is not logged in", { hint: loginHint });
-  return { user: await sessions.find(credential, address), credential };
+  return { user: await sessions.find(credential, address, request.headers[unusedHeader] !== undefined), credential };
 }
 
 /** Throws `denied` unless the request carries the token of this very session. */

@@ -1,10 +1,10 @@
-import { browserSessionHeader, clientAddressHeader } from "../../../../core/api/auth-call.ts";
+import { browserSessionHeader, clientAddressHeader, unusedSessionHeader } from "../../../../core/api/auth-call.ts";
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import { AuthService } from "../../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { formatCredential, type SessionCredential, secretHash } from "../../../browser/session-credential.ts";
 import { sessionUser } from "../../../browser/session-user.ts";
 import { GuessLimit } from "../../../limits/guess-limit.ts";
-import type { BrowserSessions } from "./authenticate.ts";
+import type { BrowserSessions, BrowserUser } from "./authenticate.ts";
 
 /** Time limit of the check of a session, ms. */
 const findMs = 10_000;
@@ -15,20 +15,21 @@ export function browserSessions(auth: AuthClient, cluster: string, clock = () =>
   const digestOf = (credential: SessionCredential): string => secretHash(formatCredential(credential));
   return {
     opened: (credential) => guesses.opened(digestOf(credential)),
-    find: async (credential, address) => {
-      const options = { ...inNameOf(credential, address), timeoutMs: findMs };
+    find: async (credential, address, isUnused = false) => {
+      const options = { ...inNameOf({ credential, isUnused }, address), timeoutMs: findMs };
       const guess = { digest: digestOf(credential), peer: address };
       const found = await guesses.ask(guess, async () => await auth.getBrowserSession({}, options));
       const identity = sessionUser(found, cluster);
-      return { credential, user: identity.name, roles: identity.roles, expires: identity.validBefore, identity };
+      return { credential, user: identity.name, roles: identity.roles, expires: identity.validBefore, isUnused, identity };
     },
-    clientOf: ({ credential }, address) => clientWith(auth, inNameOf(credential, address).headers),
+    clientOf: (user, address) => clientWith(auth, inNameOf(user, address).headers),
   };
 }
 
 /** Options of a call in the name of a session's user, from a browser at this address. */
-function inNameOf(credential: SessionCredential, address: string): { readonly headers: Record<string, string> } {
-  return { headers: { [browserSessionHeader]: formatCredential(credential), [clientAddressHeader]: address } };
+function inNameOf({ credential, isUnused }: Pick<BrowserUser, "credential" | "isUnused">, address: string): { readonly headers: Record<string, string> } {
+  const headers = { [browserSessionHeader]: formatCredential(credential), [clientAddressHeader]: address };
+  return { headers: isUnused ? { ...headers, [unusedSessionHeader]: "1" } : headers };
 }
 
 type AnyCall = (request: unknown, options?: { readonly headers?: Record<string, string> }) => unknown;
