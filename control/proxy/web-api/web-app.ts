@@ -156,7 +156,7 @@ function apiRoutes(api: Api, services: WebServices): void {
   recordingRoutes(api);
   fleetRoutes(api);
   resourceRoutes(api);
-  const documents = { now: services.now, readYaml: documentsReader() };
+  const documents = { now: services.now, readYaml: documentsReader(() => performance.now()) };
   documentRoutes(api, documents);
   enrolRoutes(api, services);
   accessRoute(api, services);

@@ -45,7 +45,7 @@ test("any text is a resource or refused, and any resource comes back as it was s
 });
 
 test("texts of a user wait for each other; another user's is next", async () => {
-  const read = documentsReader();
+  const read = documentsReader(() => 0);
   const done: string[] = [];
   const one = async (user: string) => {
     await read(user, "kind: role\nmetadata: {name: a}\n");
@@ -55,4 +55,15 @@ test("texts of a user wait for each other; another user's is next", async () => 
   expect(done.indexOf("ann")).toBeLessThan(3);
   const refused = await Promise.allSettled(Array.from({ length: 40 }, () => read("eve", "")));
   expect(refused.filter(({ status, ...rest }) => status === "rejected" && "reason" in rest && rest.reason.code === "limit")).toHaveLength(7);
+});
+
+test("a user who sends long texts all the time is refused until time has passed, and no other user is", async () => {
+  let time = 0;
+  const read = documentsReader(() => time);
+  const text = `kind: role\nmetadata: {name: a}\nspec: ${"x".repeat(199_000)}\n`;
+  for (let sent = 0; sent < 5; sent += 1) await read("eve", text);
+  await expect(read("eve", text)).rejects.toMatchObject({ code: "limit" });
+  expect(await read("ann", text)).toMatchObject({ kind: "role" });
+  time += 10_000;
+  await read("eve", text);
 });

@@ -2,19 +2,27 @@ import { setImmediate } from "node:timers/promises";
 import { type AnyResource, anyResourceSchema } from "../../../../core/api/web/documents.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { createFairQueue } from "../../../../core/limits/fair-queue.ts";
+import { Buckets } from "../../../limits/buckets.ts";
 import { parseBoundedYaml } from "./bounded-yaml.ts";
 
-/** Reads the resource in a text of this user, as `readYaml` does. Throws as it does, and `limit` when too many texts wait. */
+/** Characters that a user may send, which bound the processor time for them to a tenth. */
+const ofUser = { perSecond: 20_000, burst: 1_000_000 };
+
+/** Reads the resource in a text of this user, as `readYaml` does. Throws as it does, and `limit` for a user who sends too much, or when too many texts wait. */
 export type ReadYaml = (user: string, text: string) => Promise<AnyResource>;
 
-/** Reads one text at a time; users take turns, and other work of the process goes on in between. */
-export function documentsReader(): ReadYaml {
+/** Reads one text at a time; users take turns, and other work of the process goes on in between. `clock`: monotonic milliseconds. */
+export function documentsReader(clock: () => number): ReadYaml {
+  const sent = new Buckets(ofUser);
   const turns = createFairQueue({ atOnce: 1, waiting: 32, what: "documents" });
-  return async (user, text) =>
-    await turns(user, async () => {
+  return async (user, text) => {
+    if (!sent.take(user, [text.length], new Date(clock())))
+      throw new PlatformError("limit", "you have sent too many documents", { hint: "try again in a minute" });
+    return await turns(user, async () => {
       await setImmediate();
       return readYaml(text);
     });
+  };
 }
 
 /** The resource in a text that a user wrote; without its read-only part, so that what was shown can be saved. Throws `invalid` with the line, and `limit`. */
