@@ -72,7 +72,7 @@ describe("guessed credentials", () => {
     expect(time).toBe(1_000);
   });
 
-  test("a session that was just opened is no guess, nor is what is for it", async () => {
+  test("a session that was just opened does not count as a guess, nor does what is for it", async () => {
     for (let number = 0; number < 100; number += 1) await ask(`${number}`, attacker);
     expect(await ask("other", attacker)).toBe("limit");
     limit.opened("opened");

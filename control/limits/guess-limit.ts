@@ -57,7 +57,7 @@ export class GuessLimit {
     this.#sleep = sleep;
   }
 
-  /** A session that the auth service has just opened is no guess. */
+  /** A session that the auth service has just opened does not count as a guess. */
   opened(digest: string): void {
     keep(this.#proven, { key: digest, value: true, most: maxProven });
   }
