@@ -57,7 +57,9 @@ describe("guessed credentials", () => {
     }
     expect(questions).toHaveLength(3_000);
     expect(time).toBeCloseTo(1_000 + 40_000, -2);
-    const lasts = Promise.all(Array.from({ length: 600 }, (_, number) => ask(`more ${number}`, `2001:db8:${(number % 3).toString(16)}:${number % 5}::1`)));
+    const lasts = Promise.all(
+      Array.from({ length: 600 }, (_, number) => ask(`more ${number}`, `2001:db8:${(number % 3).toString(16)}:${number % 5}::1`)),
+    );
     const before = time;
     expect(await right("new", "203.0.113.10:1")).toBe("right");
     expect(time - before).toBeLessThan(200);

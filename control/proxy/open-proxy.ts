@@ -50,7 +50,16 @@ export async function openProxy(config: ProxyConfig, deps: ProxyDeps, signal: Ab
     const ping = (): PingFacts => requireOpen(listeners).ping();
     const { serveBrowser, sessionsEnded, appSessions } = openBrowserFront({ ...services, ping });
     const receiveUpgraded: ProxyListeners["receiveUpgraded"] = (socket) => requireOpen(listeners).receiveUpgraded(socket);
-    const ofWeb = { ...services, routing: services, versionServer, packagesDir: config.packagesDir, sessionsEnded, appSessions, ping, receiveUpgraded };
+    const ofWeb = {
+      ...services,
+      routing: services,
+      versionServer,
+      packagesDir: config.packagesDir,
+      sessionsEnded,
+      appSessions,
+      ping,
+      receiveUpgraded,
+    };
     web = await createWebApp(ofWeb);
     listeners = await openListeners(config, { ...services, web, mode: deps.listenerMode, serveBrowser });
   } catch (error) {

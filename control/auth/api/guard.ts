@@ -99,10 +99,7 @@ interface BrowserCall {
 }
 
 /** The user for whose browser a proxy calls. Throws `denied` for another caller, `unauthenticated` for a session that has ended. */
-async function browserCaller(
-  context: AuthContext,
-  { caller, session: text, isUnused, address: stated }: BrowserCall,
-): Promise<UserCaller> {
+async function browserCaller(context: AuthContext, { caller, session: text, isUnused, address: stated }: BrowserCall): Promise<UserCaller> {
   if (caller.kind !== "host" || caller.identity.role !== "proxy" || context.now() >= caller.identity.validBefore)
     throw new PlatformError("denied", "access denied: only proxies call for browsers");
   await requireHost(context.storage, "proxy", caller.identity.id);

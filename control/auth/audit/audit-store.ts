@@ -31,7 +31,7 @@ export interface AuditStore {
   append(events: readonly AuditEvent[]): void;
   /** The same; the process does other things while the disk works. Durable when it resolves. */
   appendSoon(events: readonly AuditEvent[]): Promise<void>;
-  /** Other work goes on meanwhile. Throws the signal's reason. */
+  /** Other work goes on meanwhile. Throws `unavailable` at the signal. */
   list(query: AuditQuery, signal?: AbortSignal): Promise<AuditPage>;
   /** The cursor up to which a destination has all events; undefined: none yet. */
   shipped(destination: string): string | undefined;

@@ -37,7 +37,7 @@ export interface ReadOptions {
   readonly pause?: ((signal: AbortSignal | undefined) => Promise<unknown>) | undefined;
 }
 
-/** A page of the audit log. Most filters have no index: however long the log is, other work goes on while it is read. Throws the signal's reason. */
+/** A page of the audit log. Most filters have no index: however long the log is, other work goes on while it is read. Throws `unavailable` at the signal. */
 export async function readEvents(query: AuditQuery, { read, signal, rowsAtOnce = usualRows, pause = yieldOnce }: ReadOptions): Promise<AuditPage> {
   const after = query.cursor === undefined ? undefined : parseCursor(query.cursor);
   // Read first: events written meanwhile come after the page.
@@ -55,7 +55,7 @@ export async function readEvents(query: AuditQuery, { read, signal, rowsAtOnce =
 
 async function yieldOnce(signal: AbortSignal | undefined): Promise<void> {
   await setImmediate();
-  signal?.throwIfAborted();
+  if (signal?.aborted === true) throw new PlatformError("unavailable", "the search was given up", { cause: signal.reason });
 }
 
 interface Condition {

@@ -27,7 +27,10 @@ export function browserSessions(auth: AuthClient, cluster: string, clock = () =>
 }
 
 /** Options of a call in the name of a session's user, from a browser at this address. */
-function inNameOf({ credential, isUnused }: Pick<BrowserUser, "credential" | "isUnused">, address: string): { readonly headers: Record<string, string> } {
+function inNameOf(
+  { credential, isUnused }: Pick<BrowserUser, "credential" | "isUnused">,
+  address: string,
+): { readonly headers: Record<string, string> } {
   const headers = { [browserSessionHeader]: formatCredential(credential), [clientAddressHeader]: address };
   return { headers: isUnused ? { ...headers, [unusedSessionHeader]: "1" } : headers };
 }

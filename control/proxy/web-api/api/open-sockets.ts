@@ -1,7 +1,7 @@
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import type { BrowserUser } from "./authenticate.ts";
 import { HeldSessions, type HeldSessionsOptions } from "../held-sessions.ts";
+import type { BrowserUser } from "./authenticate.ts";
 
 export interface OpenSocketsOptions extends Omit<HeldSessionsOptions, "findEnded"> {
   readonly auth: Pick<AuthClient, "checkAppSessions">;

@@ -46,7 +46,10 @@ export function rolePreviewRoute(api: Api, { now, readYaml }: { readonly now: ()
 }
 
 /** Throws `invalid` for what could not be stored. */
-async function roleOf({ yaml, role: sent }: Pick<z.output<typeof rolePreviewAskSchema>, "yaml" | "role">, read: (yaml: string) => Promise<AnyResource>): Promise<Role> {
+async function roleOf(
+  { yaml, role: sent }: Pick<z.output<typeof rolePreviewAskSchema>, "yaml" | "role">,
+  read: (yaml: string) => Promise<AnyResource>,
+): Promise<Role> {
   if ((yaml === undefined) === (sent === undefined)) throw new PlatformError("invalid", "send either the role's yaml, or the role");
   const parsed = roleSchema.safeParse(sent ?? ofKind("role", await read(yaml ?? "")));
   if (!parsed.success) {
