@@ -166,8 +166,8 @@ describe("the preview of a role", () => {
     expect((await preview(body)).status).toBe(status);
   });
 
-  test("needs the rights to see roles and users", async () => {
-    expect((await guest("/role-preview", { method: "POST", body: { yaml: yaml("a") } })).status).toBe(403);
+  test("needs the rights to see roles and users, before anything is read", async () => {
+    for (const text of [yaml("a"), "kind: ["]) expect((await guest("/role-preview", { method: "POST", body: { yaml: text } })).status).toBe(403);
   });
 });
 
