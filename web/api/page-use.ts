@@ -10,11 +10,11 @@ export function noticeUse(page: Pick<EventTarget, "addEventListener">): void {
 }
 
 /** Header of a call by which the page only refreshes itself: a page that is left open does not keep its session (control/proxy/web-api/api/authenticate.ts). */
-const unusedHeader = "Platform-Unused";
+export const unusedHeader = "Platform-Unused";
 
-/** Headers of the next call that only reads: the first since somebody used the page counts as use, the others do not. */
-export function useHeaders(): Readonly<Record<string, string>> {
+/** Whether the next call that only reads counts as use: the first since somebody used the page does, the others do not. */
+export function takeUse(): boolean {
   const wasUsed = isUsed;
   isUsed = false;
-  return wasUsed ? {} : { [unusedHeader]: "1" };
+  return wasUsed;
 }

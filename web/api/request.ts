@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { useHeaders } from "./page-use.ts";
+import { takeUse, unusedHeader } from "./page-use.ts";
 
 /** A failed call: a sentence for the user, a code of docs/errors.md, and perhaps what to do. */
 export class CallError extends Error {
@@ -62,10 +62,11 @@ async function callOnce<T>(path: string, options: CallOptions): Promise<T> {
   const wanted = Object.entries(query).flatMap(([name, value]) => (value === undefined || value === "" ? [] : [[name, value]]));
   const search = wanted.length === 0 ? "" : `?${new URLSearchParams(wanted)}`;
   const limit = AbortSignal.timeout(longestMs);
-  const headers = new Headers({ Accept: "application/json", ...(method === "GET" && useHeaders()) });
+  const headers = new Headers({ Accept: "application/json" });
   const token = "bearer" in options ? options.bearer : bearer.value;
   if (token !== undefined) headers.set("Authorization", `Bearer ${token}`);
   if (body !== undefined) headers.set("Content-Type", "application/json");
+  if (method === "GET" && !takeUse()) headers.set(unusedHeader, "1");
   try {
     const answer = await fetch(`/webapi/v1${path}${search}`, {
       method,
