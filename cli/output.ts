@@ -128,15 +128,25 @@ async function toYaml({ data, many, isContinued }: Result): Promise<string> {
   return isContinued === true ? `---\n${text}` : text;
 }
 
-/** Resolves when the bytes are written; a reader that left is not an error, but false. */
-function write(stream: Output, text: string): Promise<boolean> {
+/** Whether a write failed because its reader left. */
+export function isReaderGone(cause: Error): boolean {
+  return (cause as NodeJS.ErrnoException).code === "EPIPE";
+}
+
+/** Output that was lost: `unavailable`. */
+export function lostOutput(cause: Error, stream: "output" | "error" = "output"): PlatformError {
+  return new PlatformError("unavailable", `could not write to standard ${stream}: ${errorText(cause)}`, { cause });
+}
+
+/** Resolves when the bytes are written; a reader that left is not an error, but false. Throws `unavailable`. */
+export function write(stream: Output, bytes: string | Buffer): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    const failed = (cause: NodeJS.ErrnoException): void => {
-      if (cause.code === "EPIPE") resolve(false);
-      else reject(new PlatformError("unavailable", `could not write to standard output: ${cause.message}`, { cause }));
+    const failed = (cause: Error): void => {
+      if (isReaderGone(cause)) resolve(false);
+      else reject(lostOutput(cause));
     };
     stream.once("error", failed);
-    stream.write(text, (error) => {
+    stream.write(bytes, (error) => {
       if (error) return failed(error);
       stream.off("error", failed);
       resolve(true);

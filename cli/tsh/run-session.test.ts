@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import { closeSync, openSync } from "node:fs";
 import { duplexPair, PassThrough } from "node:stream";
 import fc from "fast-check";
 import type { ServerChannel, Session } from "ssh2";
@@ -108,6 +109,68 @@ test.for(["stdout", "stderr"] as const)("a large output on %s arrives whole at a
   await new Promise((resolve) => slow.once("end", resolve).resume());
   expect(status).toBe(0);
   expect(hash.digest("hex")).toBe(createHash("sha256").update(bytes).digest("hex"));
+});
+
+/** Takes nothing: each write fails with this code. */
+function failing(code: string): PassThrough {
+  const failure = Object.assign(new Error(`${code}: write`), { code });
+  // An error of a full file comes with its write, one of a pipe that was full comes later.
+  return new PassThrough({ transform: (_chunk, _encoding, done) => void setImmediate(done, failure) });
+}
+
+/** Prints, and succeeds. */
+const succeed = (channel: ServerChannel): void => {
+  channel.write("out\n");
+  channel.stderr.write("err\n");
+  channel.exit(0);
+  channel.end();
+};
+
+test("output without a reader is 141, although the command succeeded; a status of its own stays", async () => {
+  expect(await played(succeed, { ...memoryIo({}, ""), stdout: failing("EPIPE") })).toBe(141);
+  const io = { ...memoryIo({}, ""), stdout: failing("EPIPE") };
+  const status = await played((channel) => {
+    channel.exit(3);
+    channel.end("out\n");
+  }, io);
+  expect(status).toBe(3);
+});
+
+test.for([
+  ["stdout", "could not write to standard output: ENOSPC: write"],
+  ["stderr", "could not write to standard error: ENOSPC: write"],
+] as const)("%s that could not be written is a failure, although the command succeeded", async ([name, message]) => {
+  await expect(played(succeed, { ...memoryIo({}, ""), [name]: failing("ENOSPC") })).rejects.toMatchObject({ code: "unavailable", message });
+});
+
+test("errors without a reader do not change the status", async () => {
+  expect(await played(succeed, { ...memoryIo({}, ""), stderr: failing("EPIPE") })).toBe(0);
+});
+
+test("input that cannot be read is a failure, not its end", async () => {
+  const io = memoryIo();
+  const program = (channel: ServerChannel): void => {
+    channel.on("data", () => io.stdin.destroy(new Error("EIO: read")));
+    channel.on("end", () => {
+      channel.exit(0);
+      channel.end();
+    });
+  };
+  io.stdin.write("a part");
+  const failed = { code: "unavailable", message: "could not read standard input: EIO: read" };
+  await expect(played(program, io)).rejects.toMatchObject(failed);
+});
+
+test("a folder as input is a failure", async () => {
+  const folder = openSync(import.meta.dirname, "r");
+  try {
+    const io = memoryIo({}, "");
+    Object.assign(io.stdin, { fd: folder });
+    const failed = { code: "unavailable", message: "could not read standard input: it is a folder" };
+    await expect(played(succeed, io)).rejects.toMatchObject(failed);
+  } finally {
+    closeSync(folder);
+  }
 });
 
 test("a connection that breaks before the command ended is an error, not success", async () => {

@@ -1,18 +1,23 @@
+import { fstatSync } from "node:fs";
 import { constants } from "node:os";
 import { Readable } from "node:stream";
 import type { Client, ClientChannel } from "ssh2";
-import { PlatformError } from "../../core/errors/platform-error.ts";
+import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 import type { CliIo } from "../io.ts";
-import { writeNote } from "../output.ts";
+import { isReaderGone, lostOutput, writeNote } from "../output.ts";
 import { enterRawMode } from "../terminal.ts";
 import { type OpenedSession, openSession, type SessionAsk } from "./open-session.ts";
 
 /** Ctrl-C. */
 const interrupt = 0x03;
 
-/** Runs a command or a shell on an open connection, wired to our own streams. Its exit status, 128 + n for signal n. */
+/**
+ * Runs a command or a shell on an open connection, wired to our own streams. Its exit status, 128 + n for signal n; 141 instead of 0 where the reader of
+ * our output left. Throws `unavailable` when output was lost, input could not be read, or the connection broke.
+ */
 export async function runSession(client: Client, ask: SessionAsk, given: CliIo): Promise<number> {
   const io = ask.settings?.isStdinNull === true ? { ...given, stdin: Readable.from([]) } : given;
+  requireInput(io.stdin);
   const opened = await openSession(client, ask, io);
   const { channel } = opened;
   const leave = ask.pty ? enterRawMode(io.stdin) : () => {};
@@ -30,30 +35,49 @@ export async function runSession(client: Client, ask: SessionAsk, given: CliIo):
 function copyUntilExit({ channel, ended, closed }: OpenedSession, ask: SessionAsk, io: CliIo): Promise<number> {
   return new Promise((resolve, reject) => {
     let left: number | undefined;
-    const stopInput = forwardInput(channel, ask, io, () => {
+    let isUnread = false;
+    let failure: PlatformError | undefined;
+    const fail = (why: PlatformError): void => {
+      failure ??= why;
+      channel.close();
+    };
+    const onLeave = (): void => {
       left = 255;
       channel.close();
       finish();
-    });
-    // Like a program that SIGPIPE ended: silently.
-    const readerGone = (): void => {
-      left ??= 128 + constants.signals.SIGPIPE;
+    };
+    const outputFailed = (cause: Error): void => {
+      if (!isReaderGone(cause)) return fail(lostOutput(cause));
+      isUnread = true;
       channel.close();
     };
-    const stopOutputs = [forwardOutput(channel, io.stdout, readerGone), forwardOutput(channel.stderr, io.stderr, () => {})];
+    // The command continues without a reader of its errors.
+    const errorsFailed = (cause: Error): void => {
+      if (!isReaderGone(cause)) failure ??= lostOutput(cause, "error");
+    };
+    const stopInput = forwardInput(channel, ask, io, { onLeave, onFailure: fail });
+    const stopOutputs = [forwardOutput(channel, io.stdout, outputFailed), forwardOutput(channel.stderr, io.stderr, errorsFailed)];
     const finish = (): void => {
       stopInput();
       for (const stop of stopOutputs) stop();
-      const status = ended() ?? left;
-      if (status !== undefined) resolve(status);
+      // Without a reader, like a program that SIGPIPE ended: silently.
+      const status = isUnread ? ended() || 128 + constants.signals.SIGPIPE : (ended() ?? left);
+      if (failure !== undefined) reject(failure);
+      else if (status !== undefined) resolve(status);
       else reject(new PlatformError("unavailable", `the connection to ${ask.host} was lost`));
     };
-    void closed.then(finish);
+    void closed.then(() => Promise.all([flushed(io.stdout), flushed(io.stderr)])).then(finish);
   });
 }
 
+interface InputEnds {
+  /** The user typed the escape that ends the connection. */
+  readonly onLeave: () => void;
+  readonly onFailure: (why: PlatformError) => void;
+}
+
 /** Standard input to the channel with back-pressure; its end is the channel's end of file, not the session's. */
-function forwardInput(channel: ClientChannel, ask: SessionAsk, io: CliIo, disconnect: () => void): () => void {
+function forwardInput(channel: ClientChannel, ask: SessionAsk, io: CliIo, { onLeave, onFailure }: InputEnds): () => void {
   const mark = ask.settings === undefined ? "~" : ask.settings.escape;
   const typing = ask.pty && io.stdin.isTTY === true && mark !== undefined ? createEscape(mark) : undefined;
   const send = (bytes: Buffer): void => {
@@ -66,36 +90,55 @@ function forwardInput(channel: ClientChannel, ask: SessionAsk, io: CliIo, discon
     const isLeaving = ask.join === "observer" && ask.pty && bytes.includes(interrupt);
     send(typed.send);
     if (typed.help) writeNote(io, `\n${escapeHelp(mark ?? "")}`);
-    if (typed.disconnect || isLeaving) disconnect();
+    if (typed.disconnect || isLeaving) onLeave();
   };
   const onEnd = (): void => void channel.end();
+  // Not an end of file: the program would take the part before for all of it.
+  const onError = (cause: Error): void => onFailure(unreadInput(errorText(cause), cause));
   const onDrain = (): void => void io.stdin.resume();
-  io.stdin.on("data", onData).on("end", onEnd).on("error", onEnd);
+  io.stdin.on("data", onData).on("end", onEnd).on("error", onError);
   channel.on("drain", onDrain);
   if (io.stdin.readableEnded) onEnd();
   return () => {
-    io.stdin.off("data", onData).off("end", onEnd).off("error", onEnd);
+    io.stdin.off("data", onData).off("end", onEnd).off("error", onError);
     channel.off("drain", onDrain);
   };
 }
 
-/** A channel's output to ours, with back-pressure; `gone` when our reader is gone; the rest is then dropped. */
-function forwardOutput(from: NodeJS.ReadableStream, to: CliIo["stdout"], gone: () => void): () => void {
+/** Throws `unavailable` for a folder as standard input, which Node.js presents as an empty stream. */
+function requireInput({ fd }: CliIo["stdin"]): void {
+  if (fd !== undefined && fstatSync(fd).isDirectory()) throw unreadInput("it is a folder");
+}
+
+function unreadInput(why: string, cause?: Error): PlatformError {
+  return new PlatformError("unavailable", `could not read standard input: ${why}`, { cause });
+}
+
+/** A channel's output to ours, with back-pressure; after a failed write the rest is dropped. */
+function forwardOutput(from: NodeJS.ReadableStream, to: CliIo["stdout"], failed: (cause: Error) => void): () => void {
   let open = true;
   const onData = (chunk: Buffer): void => {
     if (open && !to.write(chunk)) from.pause();
   };
   const onDrain = (): void => void from.resume();
-  const onError = (): void => {
+  const onError = (cause: Error): void => {
     open = false;
     from.resume();
-    gone();
+    failed(cause);
   };
   from.on("data", onData);
   to.on("drain", onDrain).on("error", onError);
   return () => {
     to.off("drain", onDrain).off("error", onError);
   };
+}
+
+/** Resolves once all bytes so far are written, or their failure was reported. */
+function flushed(to: CliIo["stdout"]): Promise<void> {
+  return new Promise((resolve) => {
+    if (to.writableLength === 0 || to.destroyed) resolve();
+    else to.write("", () => resolve());
+  });
 }
 
 /** The action for typed bytes on a terminal: send them, show the help, or leave. */

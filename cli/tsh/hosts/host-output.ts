@@ -12,8 +12,8 @@ export interface HostOutputAsk {
   /** Folder for `<name>.<stream>`; undefined: not saved. */
   readonly logDir: string | undefined;
   readonly stream: "stdout" | "stderr";
-  /** The reader of `to` is gone. */
-  readonly onGone: () => void;
+  /** `to` takes no more: its reader is gone, or a write failed. */
+  readonly onLost: (cause: Error) => void;
 }
 
 export interface HostOutput {
@@ -23,7 +23,7 @@ export interface HostOutput {
 }
 
 /** One output stream of one host: its lines go to ours, its bytes to a file (0600). A file error affects only the file. */
-export async function openHostOutput({ to, name, prefixed, logDir, stream, onGone }: HostOutputAsk): Promise<HostOutput> {
+export async function openHostOutput({ to, name, prefixed, logDir, stream, onLost }: HostOutputAsk): Promise<HostOutput> {
   const lines = lineOutput(to, prefixed ? `[${name}] ` : "");
   const log = logDir === undefined ? undefined : await openLog(join(logDir, `${name}.${stream}`));
   const copy = new Writable({
@@ -33,7 +33,7 @@ export async function openHostOutput({ to, name, prefixed, logDir, stream, onGon
     },
   });
   // The writer learns of the error too.
-  lines.on("error", onGone);
+  lines.on("error", onLost);
   copy.on("error", () => {});
   return {
     stream: copy,

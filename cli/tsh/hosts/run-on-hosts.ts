@@ -31,31 +31,31 @@ export interface HostOutcome {
 export interface RunOutcome {
   /** Results of the started hosts, in order. */
   readonly outcomes: readonly HostOutcome[];
-  /** The reader of our output is gone: no more hosts were started, like a shell's pipeline. */
-  readonly readerGone: boolean;
+  /** Our output takes no more (its reader is gone, or a write failed): no more hosts were started, like a shell's pipeline. */
+  readonly lost: Error | undefined;
 }
 
 /** Runs one command on each host, several at a time, in order. Never throws for a failed host. */
 export async function runOnHosts(hosts: readonly NamedHost[], ask: RunAsk, io: CliIo): Promise<RunOutcome> {
   const outcomes: HostOutcome[] = [];
-  let readerGone = false;
-  const onGone = (): void => {
-    readerGone = true;
+  let lost: Error | undefined;
+  const onLost = (cause: Error): void => {
+    lost ??= cause;
   };
   let next = 0;
   const work = async (): Promise<void> => {
-    for (let index = next++; index < hosts.length && !readerGone; index = next++) {
+    for (let index = next++; index < hosts.length && lost === undefined; index = next++) {
       const host = hosts[index];
-      if (host !== undefined) outcomes[index] = await runOn(host, ask, { io, onGone });
+      if (host !== undefined) outcomes[index] = await runOn(host, ask, { io, onLost });
     }
   };
   await Promise.all(Array.from({ length: Math.min(ask.parallel, hosts.length) }, work));
-  return { outcomes: outcomes.filter((outcome) => outcome !== undefined), readerGone };
+  return { outcomes: outcomes.filter((outcome) => outcome !== undefined), lost };
 }
 
-async function runOn(host: NamedHost, ask: RunAsk, { io, onGone }: { io: CliIo; onGone: () => void }): Promise<HostOutcome> {
+async function runOn(host: NamedHost, ask: RunAsk, { io, onLost }: { io: CliIo; onLost: (cause: Error) => void }): Promise<HostOutcome> {
   const { name } = host;
-  const common = { name, prefixed: ask.prefixed, logDir: ask.logDir, onGone };
+  const common = { name, prefixed: ask.prefixed, logDir: ask.logDir, onLost };
   const outputs = await Promise.all([
     openHostOutput({ ...common, to: io.stdout, stream: "stdout" }),
     openHostOutput({ ...common, to: io.stderr, stream: "stderr" }),

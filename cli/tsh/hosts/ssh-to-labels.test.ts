@@ -14,6 +14,15 @@ const node = (id: string, hostname: string): Node => ({
 });
 const host = (name: string) => ({ id: name, name });
 
+const lost = undefined;
+
+test("lost output is a failure in words, a reader that left is not", () => {
+  const outcomes = [{ host: host("web-1"), status: 0 }];
+  const failure = (code: string) => Object.assign(new Error(`${code}: write`), { code });
+  expect(summarize({ outcomes, lost: failure("ENOSPC") }, 1)).toEqual({ status: 9, lines: ["could not write to standard output: ENOSPC: write"] });
+  expect(summarize({ outcomes, lost: failure("EPIPE") }, 2)).toEqual({ status: 141, lines: [] });
+});
+
 test("the status is the highest one, and who failed is named with the reason", () => {
   const error = new PlatformError("denied", "access denied: alice may not reach db-1");
   const outcomes = [
@@ -21,17 +30,17 @@ test("the status is the highest one, and who failed is named with the reason", (
     { host: host("web-2"), status: 3 },
     { host: host("db-1"), status: 4, error },
   ];
-  expect(summarize(outcomes, 3)).toEqual({
+  expect(summarize({ outcomes, lost }, 3)).toEqual({
     status: 4,
     lines: ["2 of 3 hosts failed:", "  web-2: exit status 3", "  db-1: access denied: alice may not reach db-1"],
   });
-  expect(summarize(outcomes.slice(0, 1), 1)).toEqual({ status: 0, lines: [] });
+  expect(summarize({ outcomes: outcomes.slice(0, 1), lost }, 1)).toEqual({ status: 0, lines: [] });
 });
 
 test("hosts that were not started are counted, and a thousand failures do not fill the screen", () => {
-  expect(summarize([{ host: host("a"), status: 0 }], 3)).toEqual({ status: 0, lines: ["0 of 3 hosts failed; 2 not started:"] });
+  expect(summarize({ outcomes: [{ host: host("a"), status: 0 }], lost }, 3)).toEqual({ status: 0, lines: ["0 of 3 hosts failed; 2 not started:"] });
   const many = Array.from({ length: 1000 }, (_, n) => ({ host: host(`h${n}`), status: 1 }));
-  const { lines } = summarize(many, 1000);
+  const { lines } = summarize({ outcomes: many, lost }, 1000);
   expect(lines).toHaveLength(102);
   expect(lines.at(-1)).toBe("  … and 900 more");
 });

@@ -1,16 +1,16 @@
 import { mkdir } from "node:fs/promises";
 import { constants } from "node:os";
-import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import { errorText, exitCodes, PlatformError } from "../../../core/errors/platform-error.ts";
 import { hostnameText, type Node } from "../../../core/resources/node.ts";
 import type { Call } from "../../command.ts";
-import { type Result, textResult } from "../../output.ts";
+import { isReaderGone, lostOutput, type Result, textResult } from "../../output.ts";
 import { defaultLogin, type Profile } from "../../profile/profile.ts";
 import { renderLabels, renderTable } from "../../table.ts";
 import { reachableHosts } from "../ls.ts";
 import type { SshSettings } from "../ssh-settings.ts";
 import type { LabelTarget } from "../ssh-target.ts";
 import { sshToHost } from "../ssh-to-host.ts";
-import { type HostOutcome, nameHosts, runOnHosts } from "./run-on-hosts.ts";
+import { nameHosts, type RunOutcome, runOnHosts } from "./run-on-hosts.ts";
 
 export interface LabelsAsk extends LabelTarget {
   readonly profile: Profile;
@@ -35,13 +35,12 @@ export async function sshToLabels(call: Call, ask: LabelsAsk): Promise<Result> {
   for (const [what, isAsked] of forOneHost) if (isAsked(settings)) throw severalHosts(what, nodes);
   const login = ask.login ?? defaultLogin(profile.facts);
   const logDir = await makeFolder(options.text("logDir"));
-  const { outcomes, readerGone } = await runOnHosts(
+  const ran = await runOnHosts(
     nameHosts(nodes),
     { profile, login, command, settings, parallel, prefixed: options.flag("prefix"), logDir },
     io,
   );
-  if (readerGone) return { ...textResult(""), status: 128 + constants.signals.SIGPIPE };
-  const { lines, status } = summarize(outcomes, nodes.length);
+  const { lines, status } = summarize(ran, nodes.length);
   return { ...textResult("", lines), status };
 }
 
@@ -112,14 +111,17 @@ interface Summary {
 /** Maximum number of hosts listed by name. */
 const maxNamed = 100;
 
-/** The failed hosts, their errors, and the exit status of the command. Pure. */
-export function summarize(outcomes: readonly HostOutcome[], hosts: number): Summary {
+/** The failed hosts, their errors, and the exit status of the command; a reader that left is not a failure to report. Pure. */
+export function summarize({ outcomes, lost }: RunOutcome, hosts: number): Summary {
+  if (lost !== undefined && isReaderGone(lost)) return { status: 128 + constants.signals.SIGPIPE, lines: [] };
   const failed = outcomes.filter(({ status }) => status !== 0);
   const left = hosts - outcomes.length;
-  const status = Math.max(0, ...outcomes.map((outcome) => outcome.status));
-  if (failed.length === 0 && left === 0) return { status, lines: [] };
+  const unwritten = lost === undefined ? [] : [lostOutput(lost)];
+  const status = Math.max(0, ...outcomes.map((outcome) => outcome.status), ...unwritten.map(({ code }) => exitCodes[code]));
+  const lines = unwritten.map(({ message }) => message);
+  if (failed.length === 0 && left === 0) return { status, lines };
   const named = failed.slice(0, maxNamed).map(({ host, status: own, error }) => `  ${host.name}: ${error?.message ?? `exit status ${own}`}`);
   const more = failed.length > maxNamed ? [`  … and ${failed.length - maxNamed} more`] : [];
   const notBegun = left > 0 ? `; ${left} not started` : "";
-  return { status, lines: [`${failed.length} of ${hosts} hosts failed${notBegun}:`, ...named, ...more] };
+  return { status, lines: [...lines, `${failed.length} of ${hosts} hosts failed${notBegun}:`, ...named, ...more] };
 }
