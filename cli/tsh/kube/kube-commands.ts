@@ -132,7 +132,7 @@ export function proxyKubeCommand(proxy: OptionSpec): CommandSpec {
     args: ["[name...]"],
     options: [
       { flags: "--port <port>", text: "local port; default: any free port" },
-      { flags: "--kubeconfig <path>", text: "write the kubeconfig to this file; default: one in TSH_HOME" },
+      { flags: "--kubeconfig <path>", text: "write the kubeconfig to this file, which holds no other entries; default: one in TSH_HOME" },
       ...several,
       { flags: "--as <user>", text: "user to be at the cluster" },
       { flags: "--as-groups <groups>", text: "groups to be in at the cluster, separated by commas", multiple: true },

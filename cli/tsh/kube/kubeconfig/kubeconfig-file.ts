@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { errorText, PlatformError } from "../../../../core/errors/platform-error.ts";
@@ -7,7 +7,7 @@ import { withFileLock } from "../../../file-lock.ts";
 import type { CliIo } from "../../../io.ts";
 import { editKubeconfig } from "./edit-kubeconfig.ts";
 import type { KubeconfigEdit } from "./kubeconfig-edit.ts";
-import { type Kubeconfig, parseKubeconfig } from "./parse-kubeconfig.ts";
+import { type Kubeconfig, listNames, parseKubeconfig } from "./parse-kubeconfig.ts";
 
 /** Time limit for the lock, ms: kubectl holds it for the time of one write. */
 const lockMs = 10_000;
@@ -23,11 +23,20 @@ export async function readKubeconfig(path: string): Promise<Kubeconfig> {
   return parseKubeconfig(decoded(await readEdited(path), path), path).config;
 }
 
+export interface ChangeOptions {
+  /** Removes the file when no entry is left in it. */
+  readonly removesEmpty?: boolean;
+}
+
 /**
  * Changes a kubeconfig (0600), atomically and under the lock of kubectl (`<path>.lock`). `decide` may be called several times. Returns whether the file
  * changed. Throws `invalid`, `timeout`, `conflict`, and what `decide` throws.
  */
-export async function changeKubeconfig(path: string, decide: (config: Kubeconfig) => KubeconfigEdit): Promise<boolean> {
+export async function changeKubeconfig(
+  path: string,
+  decide: (config: Kubeconfig) => KubeconfigEdit,
+  { removesEmpty = false }: ChangeOptions = {},
+): Promise<boolean> {
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   } catch (cause) {
@@ -37,7 +46,22 @@ export async function changeKubeconfig(path: string, decide: (config: Kubeconfig
     const text = decoded(latin1, path);
     return Buffer.from(editKubeconfig(text, decide(parseKubeconfig(text, path).config), path)).toString("latin1");
   };
-  return await withFileLock(`${path}.lock`, () => editPrivateFile(path, change), lockMs);
+  const work = async (): Promise<boolean> => {
+    const isChanged = await editPrivateFile(path, change);
+    if (removesEmpty && isEmpty(await readKubeconfig(path))) await removeFile(path);
+    return isChanged;
+  };
+  return await withFileLock(`${path}.lock`, work, lockMs);
+}
+
+function isEmpty(config: Kubeconfig): boolean {
+  return listNames.every((list) => config[list].length === 0);
+}
+
+async function removeFile(path: string): Promise<void> {
+  await rm(path, { force: true }).catch((cause: unknown) => {
+    throw new PlatformError("invalid", `could not remove ${path}: ${errorText(cause)}`, { cause, hint: "remove it; it holds no entry any more" });
+  });
 }
 
 function decoded(latin1: string, path: string): string {

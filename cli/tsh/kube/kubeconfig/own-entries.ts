@@ -67,6 +67,18 @@ export function ownContexts({ contexts, users, currentContext }: Kubeconfig): re
   });
 }
 
+/** Whether all entries are those of local ports to this cluster, which hold keys; those of a login start tsh instead. Pure. */
+export function holdsPortsAlone(config: Kubeconfig, cluster: string): boolean {
+  const isOwn = (list: ListName) => (entry: Entry) => markOf(entry, list)?.cluster === cluster;
+  return listNames.every((list) => config[list].every(isOwn(list))) && config.users.every((entry) => inner(entry, "users").exec === undefined);
+}
+
+/** The Kubernetes clusters whose entries still have the server of these contexts. Pure. */
+export function stillWritten({ clusters }: Kubeconfig, written: readonly KubeContext[]): readonly string[] {
+  const isIn = (one: KubeContext) => (entry: Entry) => isFor(entry, "clusters", one) && inner(entry, "clusters").server === one.server.server;
+  return written.filter((one) => clusters.some(isIn(one))).map(({ kube }) => kube);
+}
+
 /**
  * Adds contexts, or replaces those for the same clusters; `select`: the context (by the name of the Kubernetes cluster) that becomes the current one. Throws
  * `conflict` for an entry of somebody else with a name that is needed. Pure.
