@@ -1,10 +1,11 @@
 import { mkdir } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";
-import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import { errorText, exitCodes, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Call, Options } from "../../command.ts";
 import { parseLabels } from "../../host-filter.ts";
-import { type Result, textResult } from "../../output.ts";
+import type { CliIo } from "../../io.ts";
+import { isReaderGone, lostOutput, type Result, textResult, writeNote } from "../../output.ts";
 import { chosenProfile } from "../../profile/choose-profile.ts";
 import { followProfile } from "../../profile/follow-profile.ts";
 import type { Profile } from "../../profile/profile.ts";
@@ -38,8 +39,8 @@ export async function execOnDatabases(call: Call): Promise<Result> {
   const source = await followProfile(call, profile);
   const ran = await runOnDatabases(call, targets, { sql, source, parallel, isPrefixed: targets.length > 1, folder });
   const summary = summarize(ran, targets.length);
-  if (folder !== undefined) await writeSecrets([{ path: join(folder, "summary.json"), text: `${JSON.stringify(summary.data, undefined, 2)}\n` }]);
   const notes = skipped.length === 0 ? [] : [`Skipped, because they are neither postgres nor mysql: ${skipped.join(", ")}`];
+  if (folder !== undefined) await saveSummary(io, folder, { ...summary, lines: [...notes, ...summary.lines] });
   const text = folder === undefined ? "" : `The output of ${ran.outcomes.length} of ${targets.length} databases, and summary.json, are in ${folder}.`;
   return { ...textResult(text, [...notes, ...summary.lines]), status: summary.status };
 }
@@ -121,15 +122,32 @@ interface Summary {
 /** Maximum number of databases listed by name. */
 const maxNamed = 100;
 
-/** The failed databases, their errors, and the exit status of the command. Pure. */
-export function summarize({ outcomes, stopped }: RunOutcome, total: number): Summary {
+/** Writes summary.json. Where it cannot, prints the outcomes, which are nowhere else, and throws `unavailable`. */
+export async function saveSummary(io: CliIo, folder: string, { data, lines }: Pick<Summary, "data" | "lines">): Promise<void> {
+  try {
+    await writeSecrets([{ path: join(folder, "summary.json"), text: `${JSON.stringify(data, undefined, 2)}\n` }]);
+  } catch (cause) {
+    for (const line of lines) writeNote(io, line);
+    const names = data.databases.flatMap(({ name, status }) => (status === 0 ? [name] : []));
+    const more = names.length > maxNamed ? `, … and ${names.length - maxNamed} more` : "";
+    const ran = names.length === 0 ? "no database completed them" : `the statements did run at ${names.slice(0, maxNamed).join(", ")}${more}`;
+    throw new PlatformError("unavailable", errorText(cause), { cause, hint: `${ran}; the output that could be saved is in ${folder}` });
+  }
+}
+
+/** The failed databases, their errors, and the exit status of the command; a reader that left is not a failure to report. Pure. */
+export function summarize({ outcomes, isInterrupted, lost }: RunOutcome, total: number): Summary {
   const failed = outcomes.filter(({ status }) => status !== 0);
   const data = { total, succeeded: outcomes.length - failed.length, failed: failed.length, databases: outcomes };
-  if (stopped === "reader") return { data, status: 128 + constants.signals.SIGPIPE, lines: [] };
-  const status = Math.max(stopped === "interrupt" ? 128 + constants.signals.SIGINT : 0, ...outcomes.map((outcome) => outcome.status));
+  if (lost !== undefined && isReaderGone(lost)) return { data, status: 128 + constants.signals.SIGPIPE, lines: [] };
+  const unwritten = lost === undefined ? [] : [lostOutput(lost)];
+  const lines = unwritten.map(({ message }) => message);
+  const interrupted = isInterrupted ? 128 + constants.signals.SIGINT : 0;
+  const status = Math.max(interrupted, ...outcomes.map((outcome) => outcome.status), ...unwritten.map(({ code }) => exitCodes[code]));
   const left = total - outcomes.length;
-  if (failed.length === 0 && left === 0) return { data, status, lines: [] };
+  if (failed.length === 0 && left === 0) return { data, status, lines };
   const named = failed.slice(0, maxNamed).map(({ name, status: own, error }) => `  ${name}: ${error ?? `exit status ${own}`}`);
   const more = failed.length > maxNamed ? [`  … and ${failed.length - maxNamed} more`] : [];
-  return { data, status, lines: [`${failed.length} of ${total} databases failed${left > 0 ? `; ${left} not started` : ""}:`, ...named, ...more] };
+  const notBegun = left > 0 ? `; ${left} not started` : "";
+  return { data, status, lines: [...lines, `${failed.length} of ${total} databases failed${notBegun}:`, ...named, ...more] };
 }

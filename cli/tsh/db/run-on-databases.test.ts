@@ -1,6 +1,7 @@
-import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Writable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Call } from "../../command.ts";
@@ -36,7 +37,8 @@ test("why a database could not be reached stands with its own lines, printed or 
   const { io, call } = makeCall();
   expect(await runOnDatabases(call, [target("orders")], ask)).toEqual({
     outcomes: [{ name: "orders", protocol: "postgres", status: 2 }],
-    stopped: undefined,
+    isInterrupted: false,
+    lost: undefined,
   });
   expect(io.out()).toBe("[orders] ended\n");
   expect(io.err()).toBe("[orders] ERROR: access denied: no role\n[orders] ask for one\n");
@@ -48,11 +50,21 @@ test("why a database could not be reached stands with its own lines, printed or 
 
 test("without a reader no more databases are started, like a shell's pipeline", async () => {
   await script("echo lines; exit 0");
-  const { io, call } = makeCall();
-  io.stdout.destroy();
-  const { outcomes, stopped } = await runOnDatabases(call, ["a", "b", "c"].map(target), ask);
-  expect(stopped).toBe("reader");
+  const { call } = makeCall();
+  const failure = Object.assign(new Error("write"), { code: "EPIPE" });
+  const stdout = new Writable({ write: (_chunk, _encoding, done) => done(failure) }).on("error", () => {});
+  const { outcomes, lost } = await runOnDatabases({ ...call, io: { ...call.io, stdout } }, ["a", "b", "c"].map(target), ask);
+  expect(lost).toBe(failure);
   expect(outcomes.map(({ name }) => name)).toEqual(["a"]);
+});
+
+test("a file that could not be written is a failure, although the client succeeded and its statements ran to their end", async () => {
+  await script(`head -c 1000000 /dev/zero; echo done > ${join(bin, "ran")}; exit 0`);
+  const { call } = makeCall();
+  await symlink("/dev/full", join(bin, "full.out"));
+  const { outcomes } = await runOnDatabases(call, [target("full")], { ...ask, folder: bin });
+  expect(outcomes).toMatchObject([{ name: "full", status: 9, error: expect.stringContaining("ENOSPC") }]);
+  expect(await readFile(join(bin, "ran"), "utf8")).toBe("done\n");
 });
 
 test("a failure of one does not keep the others from running, in order, several at a time", async () => {

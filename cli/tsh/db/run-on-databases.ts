@@ -1,4 +1,3 @@
-import { writeSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { type Readable, Writable } from "node:stream";
@@ -42,103 +41,133 @@ export interface DatabaseOutcome {
 export interface RunOutcome {
   /** Results of the started databases, in order. */
   readonly outcomes: readonly DatabaseOutcome[];
-  /** Why no more of them were started: our reader is gone, or Ctrl-C. */
-  readonly stopped: "reader" | "interrupt" | undefined;
+  /** Ctrl-C: no more of them were started. */
+  readonly isInterrupted: boolean;
+  /** Our output takes no more (its reader is gone, or a write failed): no more of them were started. */
+  readonly lost: Error | undefined;
 }
 
 /** Runs statements at each database by its own client, several at a time, in order. Never throws for a failed database. */
 export async function runOnDatabases(call: Call, targets: readonly StatementTarget[], ask: RunAsk): Promise<RunOutcome> {
   const outcomes: DatabaseOutcome[] = [];
-  let stopped: RunOutcome["stopped"];
+  let isInterrupted = false;
+  let lost: Error | undefined;
   let next = 0;
   const work = async (): Promise<void> => {
-    for (let index = next++; index < targets.length && stopped === undefined; index = next++) {
+    for (let index = next++; index < targets.length && !isInterrupted && lost === undefined; index = next++) {
       const target = targets[index];
       if (target === undefined) continue;
-      outcomes[index] = await runAt(call, target, { ...ask, onGone: () => (stopped ??= "reader") });
+      outcomes[index] = await runAt(call, target, { ...ask, onLost: (cause) => (lost ??= cause) });
     }
   };
   const interrupted = (): void => {
-    stopped ??= "interrupt";
+    isInterrupted = true;
   };
   const workers = Array.from({ length: Math.min(ask.parallel, targets.length) }, () => work);
   await leavingInterrupts(() => Promise.all(workers.map((one) => one())), interrupted);
-  return { outcomes: outcomes.filter((outcome) => outcome !== undefined), stopped };
+  return { outcomes: outcomes.filter((outcome) => outcome !== undefined), isInterrupted, lost };
 }
 
-async function runAt(call: Call, target: StatementTarget, ask: RunAsk & { readonly onGone: () => void }): Promise<DatabaseOutcome> {
-  const { name, protocol, names } = target;
+interface OneAsk extends RunAsk {
+  readonly onLost: (cause: Error) => void;
+}
+
+async function runAt(call: Call, target: StatementTarget, ask: OneAsk): Promise<DatabaseOutcome> {
+  const { name, protocol } = target;
   const file = ask.folder === undefined ? undefined : join(ask.folder, `${encodeName(name)}.out`);
   const outcome = { name, protocol, ...(file !== undefined && { file }) };
   try {
-    await using output = file === undefined ? printedOutput(call, name, ask) : await savedOutput(file);
-    const own: Call = { ...call, io: { ...call.io, stderr: output.errors } };
-    await using local = await openDatabaseTunnel(own, { database: target, source: ask.source, ...namesForTunnel(target, names), port: 0 });
-    const status = await runClient(clientCommands(protocol, { port: local.port, ...names }), {
-      env: call.io.env,
-      database: name,
-      stdio: ["ignore", output.stdio, output.stdio],
-      rest: statementArguments(protocol, ask.sql),
-      onOutput: output.onOutput,
-    });
-    return { ...outcome, status };
+    const output = file === undefined ? printedOutput(call, name, ask) : await savedOutput(file);
+    const ran = await attempt(call, target, { ...ask, output }).catch(failureOf);
+    const unwritten = await output.end();
+    if (unwritten === undefined || ran.error !== undefined) return { ...outcome, ...ran };
+    const { status, error } = failureOf(unwritten);
+    return { ...outcome, status: Math.max(ran.status, status), error };
   } catch (thrown) {
-    const { code, message, hint } = toPlatformError(thrown);
-    return { ...outcome, status: exitCodes[code], error: hint === undefined ? message : `${message}: ${hint}` };
+    return { ...outcome, ...failureOf(thrown) };
   }
 }
 
-/** Where the output of one client goes. Ended, it is written. */
-interface ClientOutput extends AsyncDisposable {
-  readonly stdio: "pipe" | number;
+function failureOf(thrown: unknown): Pick<DatabaseOutcome, "status" | "error"> & { readonly error: string } {
+  const { code, message, hint } = toPlatformError(thrown);
+  return { status: exitCodes[code], error: hint === undefined ? message : `${message}: ${hint}` };
+}
+
+async function attempt(
+  call: Call,
+  target: StatementTarget,
+  { sql, source, output }: RunAsk & { readonly output: ClientOutput },
+): Promise<Pick<DatabaseOutcome, "status" | "error">> {
+  const { name, protocol, names } = target;
+  const own: Call = { ...call, io: { ...call.io, stderr: output.errors } };
+  await using local = await openDatabaseTunnel(own, { database: target, source, ...namesForTunnel(target, names), port: 0 });
+  const status = await runClient(clientCommands(protocol, { port: local.port, ...names }), {
+    env: call.io.env,
+    database: name,
+    stdio: ["ignore", "pipe", "pipe"],
+    rest: statementArguments(protocol, sql),
+    onOutput: output.onOutput,
+  });
+  return { status };
+}
+
+/** Where the output of one client goes. */
+interface ClientOutput {
   /** For failures of the way to the database. */
   readonly errors: Writable;
   readonly onOutput: (stdout: Readable, stderr: Readable) => void;
+  /** Writes the remaining data. Returns the error that made a file incomplete, if any. */
+  end(): Promise<PlatformError | undefined>;
 }
 
-function printedOutput({ io }: Call, name: string, { isPrefixed, onGone }: RunAsk & { readonly onGone: () => void }): ClientOutput {
+function printedOutput({ io }: Call, name: string, { isPrefixed, onLost }: OneAsk): ClientOutput {
   const prefix = isPrefixed ? `[${name}] ` : "";
   const [out, err] = [lineOutput(io.stdout, prefix), lineOutput(io.stderr, prefix)];
+  out.on("error", onLost);
+  err.on("error", () => {});
   return {
-    stdio: "pipe",
     errors: err,
     onOutput: (stdout, stderr) => {
       // The client notices that nobody reads, as in a shell's pipeline.
-      out.on("error", () => {
-        onGone();
-        stdout.destroy();
-      });
+      out.on("error", () => stdout.destroy());
       err.on("error", () => stderr.destroy());
       stdout.pipe(out, { end: false });
       stderr.pipe(err, { end: false });
     },
-    [Symbol.asyncDispose]: async () => void (await Promise.all([ended(out), ended(err)])),
+    end: async () => {
+      await Promise.all([ended(out), ended(err)]);
+      return undefined;
+    },
   };
 }
 
+/** A file (0600) that is written here: not every client notices that it could not write. */
 async function savedOutput(path: string): Promise<ClientOutput> {
+  let failure: PlatformError | undefined;
+  const failed = (cause: unknown): void => {
+    failure ??= new PlatformError("unavailable", `could not write ${path}: ${errorText(cause)}`, { cause });
+  };
   const file = await open(path, "w", 0o600).catch((cause: unknown) => {
-    throw new PlatformError("unavailable", `could not write ${path}: ${errorText(cause)}`, { cause });
+    failed(cause);
+    throw failure;
   });
-  // At once, so that the reason stands before what the client makes of it.
-  const errors = new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      try {
-        writeSync(file.fd, chunk);
-        done();
-      } catch (thrown) {
-        done(thrown instanceof Error ? thrown : new Error(String(thrown)));
+  // One stream, so that the reason of a failure stands before what the client makes of it.
+  const all = new Writable({ write: (chunk: Buffer, _encoding, done) => void file.writeFile(chunk).then(() => done(), done) });
+  all.on("error", failed);
+  return {
+    errors: all,
+    onOutput: (...outputs) => {
+      for (const output of outputs) {
+        // The statements run to their end: only their output is lost.
+        all.on("error", () => output.resume());
+        if (all.destroyed) output.resume();
+        else output.pipe(all, { end: false });
       }
     },
-  });
-  errors.on("error", () => {});
-  return {
-    stdio: file.fd,
-    errors,
-    onOutput: () => {},
-    [Symbol.asyncDispose]: async () => {
-      await ended(errors);
-      await file.close();
+    end: async () => {
+      await ended(all);
+      await file.close().catch(failed);
+      return failure;
     },
   };
 }
