@@ -1,6 +1,6 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { extensionNames } from "../../core/sftp/numbers.ts";
-import { expandPath, listFolder, statPath } from "../../core/sftp-client/sftp-calls.ts";
+import { expandPath, listOpened, openFolder, statPath } from "../../core/sftp-client/sftp-calls.ts";
 import type { SftpClient } from "../../core/sftp-client/sftp-client.ts";
 import { matchName } from "../match-name.ts";
 import { bytesOf } from "../raw-arguments.ts";
@@ -33,16 +33,18 @@ async function withoutTilde(client: SftpClient, path: Buffer): Promise<Buffer> {
 async function matching(client: SftpClient, folder: Buffer, part: string): Promise<Buffer[]> {
   const exact = joinPath(folder, Buffer.from(part, "latin1"));
   if (!/[*?[]/.test(part)) return [exact];
+  const handle = await openFolder(client, folder.length === 0 ? Buffer.from(".") : folder).catch(unlessClosedToUs);
+  if (handle === undefined) return [];
   const names: Buffer[] = [];
-  try {
-    for await (const { name } of listFolder(client, folder.length === 0 ? Buffer.from(".") : folder)) {
-      if (matchName(part, name.toString("latin1"))) names.push(name);
-    }
-  } catch (thrown) {
-    // A file where the pattern needs a folder, or a folder without permission, matches nothing, as in a shell.
-    if (!(thrown instanceof PlatformError) || thrown.code === "unavailable") throw thrown;
-  }
+  // A list that breaks off is an error: the names so far are not all.
+  for await (const { name } of listOpened(client, handle)) if (matchName(part, name.toString("latin1"))) names.push(name);
   return names.toSorted(Buffer.compare).map((name) => joinPath(folder, name));
+}
+
+/** A file where the pattern needs a folder, or a folder without permission, matches nothing, as in a shell. */
+function unlessClosedToUs(thrown: unknown): undefined {
+  if (thrown instanceof PlatformError && (thrown.code === "not_found" || thrown.code === "denied")) return undefined;
+  throw thrown;
 }
 
 /** Two parts of a path, as bytes. */

@@ -3,7 +3,7 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { type Attributes, kindOf } from "../../core/sftp/attributes.ts";
 import { openFlags } from "../../core/sftp/numbers.ts";
 import type { Response } from "../../core/sftp/response.ts";
-import { closeHandle, failureOf, openFile } from "../../core/sftp-client/sftp-calls.ts";
+import { closeHandle, failureOf, openFile, statHandle } from "../../core/sftp-client/sftp-calls.ts";
 import { type CopyFacts, UnderWay } from "./copy-state.ts";
 import { atTarget } from "./file-queue.ts";
 import { hasSameStart, mayResume } from "./find-resume.ts";
@@ -29,7 +29,7 @@ export async function downloadFile(facts: CopyFacts, { source, attributes, targe
     const opened = await openTarget(facts, { handle, size, target, mode: attributes.mode });
     fd = opened.fd;
     progress.moved(opened.start, true);
-    await fetchPieces(facts, { fd, handle, start: opened.start, size });
+    await fetchPieces(facts, { fd, handle, start: opened.start, size, attributes });
     if (preserve) keep(fd, attributes);
   } finally {
     if (fd !== undefined) closeSync(fd);
@@ -76,6 +76,8 @@ interface Fetching {
   readonly fd: number;
   readonly handle: Buffer;
   readonly start: number;
+  /** Those at the start. */
+  readonly attributes: Attributes;
   /** Size at the start: data appended meanwhile is not fetched. */
   readonly size: number;
 }
@@ -97,6 +99,13 @@ async function fetchPieces(facts: CopyFacts, fetching: Fetching): Promise<void> 
     if (size === 0) await pieces.underWay.settle();
   }
   await pieces.underWay.settle();
+  if (size > 0 && order.end < size && !(await statesMore(facts, fetching))) throw new PlatformError("conflict", "became shorter while it was being read");
+}
+
+/** Whether a short file is unchanged: some of the kernel's own, such as those of /sys, state a size that they do not have. */
+async function statesMore({ client }: CopyFacts, { handle, attributes }: Fetching): Promise<boolean> {
+  const now = await statHandle(client, handle);
+  return now.size === attributes.size && now.times?.modified === attributes.times?.modified;
 }
 
 interface Pieces extends Fetching {

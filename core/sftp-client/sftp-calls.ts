@@ -90,7 +90,16 @@ const maxNames = 5_000_000;
 
 /** Names and attributes in a folder, without `.` and `..`. A name that would lead elsewhere is refused. */
 export async function* listFolder(client: SftpClient, path: Buffer): AsyncGenerator<NamedFile> {
-  const { handle } = await askFor(client, { type: "opendir", path }, "handle");
+  yield* listOpened(client, await openFolder(client, path));
+}
+
+/** Handle for `listOpened`. */
+export async function openFolder(client: SftpClient, path: Buffer): Promise<Buffer> {
+  return (await askFor(client, { type: "opendir", path }, "handle")).handle;
+}
+
+/** The same as `listFolder`, of an open folder, which is then closed. */
+export async function* listOpened(client: SftpClient, handle: Buffer): AsyncGenerator<NamedFile> {
   try {
     for (let count = 0; count < maxNames; ) {
       const response = await client.ask({ type: "readdir", handle });
