@@ -59,4 +59,6 @@ test("a lock without a name in it, as kubectl makes them, is left alone until it
 
 test("without a folder it says so", async () => {
   await expect(withFileLock(join(folder, "none", "lock"), async () => {})).rejects.toMatchObject({ code: "invalid" });
+  await writeFile(join(folder, "file"), "");
+  await expect(withFileLock(join(folder, "file", "lock"), async () => {})).rejects.toMatchObject({ code: "invalid" });
 });

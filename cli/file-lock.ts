@@ -1,12 +1,14 @@
-import { link, open, readFile, rm, stat } from "node:fs/promises";
+import { open, readFile, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorText, PlatformError } from "../core/errors/platform-error.ts";
 import { isAlive } from "../core/processes/is-alive.ts";
+import { placeFile } from "./place-file.ts";
 
 /*
- * A lock between programs of ours on one machine: a file that holds `<pid> <host>`, created with its content by link(2). The lock of a process that is gone
- * is removed under a second one (`<path>.stale`), so that two waiting processes do not both remove it, the later one the lock of the earlier.
+ * A lock between programs of ours on one machine: a file that holds `<pid> <host>`, created with its content by link(2) where the file system has that. The
+ * lock of a process that is gone is removed under a second one (`<path>.stale`), so that two waiting processes do not both remove it, the later one the lock
+ * of the earlier.
  */
 
 /** Delay between attempts, ms. */
@@ -38,7 +40,7 @@ async function take(path: string): Promise<boolean> {
   try {
     await using file = await open(own, "wx", 0o600);
     await file.writeFile(`${process.pid} ${hostname()}`);
-    await link(own, path);
+    await placeFile(own, path);
     return true;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === "EEXIST") return false;
@@ -47,7 +49,7 @@ async function take(path: string): Promise<boolean> {
       hint: "check the folder, its owner and free space",
     });
   } finally {
-    await rm(own, { force: true });
+    await rm(own, { force: true }).catch(() => {});
   }
 }
 

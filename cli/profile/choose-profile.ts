@@ -3,6 +3,7 @@ import { type HostPort, parseHostPort } from "../../core/transport/host-port.ts"
 import type { Call } from "../command.ts";
 import type { Profile, ProfileFacts } from "./profile.ts";
 import { currentName, listProfiles, profileName, readFacts, readProfile, tshHome } from "./profile-folder.ts";
+import { readingProfiles } from "./profile-lock.ts";
 
 /** The profile of `--identity`, or of that proxy, else the current one. */
 export async function chosenProfile(call: Pick<Call, "io" | "options">): Promise<Profile> {
@@ -43,12 +44,16 @@ export function proxyOption({ io, options }: Pick<Call, "io" | "options">): Name
 
 /** The profile of this proxy, or of another one of its cluster, or the current one. Throws `unauthenticated` when there is none. */
 export async function loadProfile(home: string, proxy?: NamedProxy): Promise<Profile> {
-  const profile = await readProfile(home, await loadFacts(home, proxy));
+  const profile = await readingProfiles(home, async () => await readProfile(home, await findFacts(home, proxy)));
   return proxy === undefined ? profile : { ...profile, facts: dialledAt(profile.facts, proxy) };
 }
 
 /** The same without keys and certificates. */
 export async function loadFacts(home: string, proxy?: NamedProxy): Promise<ProfileFacts> {
+  return await readingProfiles(home, () => findFacts(home, proxy));
+}
+
+async function findFacts(home: string, proxy: NamedProxy | undefined): Promise<ProfileFacts> {
   const name = proxy === undefined ? await currentName(home) : profileName(proxy);
   const other = proxy?.otherPort === undefined ? undefined : profileName({ host: proxy.host, port: proxy.otherPort });
   const facts = (name && (await readFacts(home, name))) || (other && (await readFacts(home, other))) || undefined;

@@ -7,7 +7,7 @@ import { noOptions } from "../no-options.ts";
 import { loadProfile } from "./choose-profile.ts";
 import { followProfile } from "./follow-profile.ts";
 import type { Profile } from "./profile.ts";
-import { removeProfile, saveProfile, useProfile } from "./profile-folder.ts";
+import { removeProfile, saveProfile, useProfile } from "./save-profile.ts";
 import { dropCertificates, storeCertificate } from "./store-certificate.ts";
 import { profileOf } from "./testing/profile-of.ts";
 

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { loadFacts, loadProfile } from "./choose-profile.ts";
 import { type Profile, requireValid } from "./profile.ts";
-import { knownAuthorities, listProfiles, profileName, removeProfile, saveProfile } from "./profile-folder.ts";
+import { knownAuthorities, listProfiles, profileName } from "./profile-folder.ts";
+import { removeProfile, saveProfile } from "./save-profile.ts";
 import { pem, profileOf } from "./testing/profile-of.ts";
 
 function profileAt(host: string, user = "alice"): Profile {

@@ -9,7 +9,8 @@ import type { Call } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import { printable } from "../output.ts";
 import { type Profile, type ProfileFacts, requireValid } from "./profile.ts";
-import { saveTrust, tshHome } from "./profile-folder.ts";
+import { tshHome } from "./profile-folder.ts";
+import { saveTrust } from "./save-profile.ts";
 
 /*
  * The ways of a login to its cluster: through its proxies, to its auth service, and past a change of its authorities. The client of the auth

@@ -75,7 +75,11 @@ export async function readCertificates(folder: string, read: (path: string) => P
       const name = file.endsWith(endings.certificate) ? decodeName(file.slice(0, -endings.certificate.length)) : undefined;
       if (name === undefined || found.length === maxCertificates) continue;
       const path = join(folder, kind, encodeName(name));
-      const [privateKey, certificate] = await Promise.all([read(`${path}${endings.key}`), read(`${path}${endings.certificate}`)]);
+      const certificate = await read(`${path}${endings.certificate}`);
+      const privateKey = await read(`${path}${endings.key}`);
+      // The same certificate before and after its key: they belong together.
+      if ((await read(`${path}${endings.certificate}`)) !== certificate)
+        throw new PlatformError("conflict", `${path}${endings.certificate} was replaced while it was being read`, { hint: "try again" });
       found.push({ kind, name, certificate, privateKey });
     }
   }

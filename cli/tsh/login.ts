@@ -16,8 +16,9 @@ import type { CliIo } from "../io.ts";
 import { type Result, writeWarning } from "../output.ts";
 import { type NamedProxy, proxyOption } from "../profile/choose-profile.ts";
 import type { Profile } from "../profile/profile.ts";
-import { knownAuthorities, saveProfile, tshHome } from "../profile/profile-folder.ts";
+import { knownAuthorities, tshHome } from "../profile/profile-folder.ts";
 import { otherAuthority } from "../profile/reach-cluster.ts";
+import { saveProfile } from "../profile/save-profile.ts";
 import { type NewKeys, newKeys } from "../secrets.ts";
 import { describeProfile } from "./logins.ts";
 
@@ -152,7 +153,7 @@ async function chooseTrust({ io, options }: Call, proxy: HostPort): Promise<Trus
     const unverified = { env: io.env, insecure: true };
     return { ca: await fetchTrust(proxy, unverified), from: "proxy" };
   }
-  const known = await knownAuthorities(tshHome(io.env), proxy).catch(() => undefined);
+  const known = await knownAuthorities(tshHome(io.env), proxy);
   if (known !== undefined) return { ca: known, from: "earlier login" };
   return { ca: await fetchTrust(proxy, { env: io.env }), from: "proxy" };
 }

@@ -1,11 +1,12 @@
-import { errorText, exitCodes } from "../../core/errors/platform-error.ts";
+import { exitCodes, PlatformError } from "../../core/errors/platform-error.ts";
 import { formatDuration } from "../../core/resources/duration.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
 import { loadFacts, type NamedProxy, proxyOption } from "../profile/choose-profile.ts";
 import { loginCommand, loginsOf, type ProfileFacts } from "../profile/profile.ts";
-import { listProfiles, profileName, removeProfile, tshHome } from "../profile/profile-folder.ts";
+import { listProfiles, profileName, tshHome } from "../profile/profile-folder.ts";
+import { leftProfiles, removeProfile } from "../profile/save-profile.ts";
 import { renderFacts } from "../table.ts";
 
 /** `tsh status`: shows the logins and their expiry. Exit status 3 when the current login is missing or expired. */
@@ -38,7 +39,8 @@ export async function logout(call: Call): Promise<Result> {
   const home = tshHome(call.io.env);
   const proxy = proxyOption(call);
   const listed = await listProfiles(home);
-  const names = proxy === undefined ? listed.map((profile) => profile.name) : [profileName(await storedProxy(home, proxy))];
+  const all = async (): Promise<readonly string[]> => [...new Set([...listed.map(({ name }) => name), ...(await leftProfiles(home))])];
+  const names = proxy === undefined ? await all() : [profileName(await storedProxy(home, proxy))];
   const { forgetDatabases } = await import("./db/forget-databases.ts");
   const left = listed.flatMap(({ name, facts }) => (facts !== undefined && names.includes(name) ? [facts] : []));
   const { forgetKubes } = await import("./kube/kube-login.ts");
@@ -47,14 +49,39 @@ export async function logout(call: Call): Promise<Result> {
   const contexts = Promise.all(clusters.map(async (cluster) => await forgetKubes(call.io.env, cluster)));
   const kubes = await contexts.then(() => [], unforgotten("The contexts of kubectl"));
   const removed: string[] = [];
-  for (const name of names) if (await removeProfile(home, name)) removed.push(name);
-  const text = removed.length === 0 ? "Nobody was logged in." : `Logged out of ${removed.map((name) => name.replace(/_(\d+)$/, ":$1")).join(", ")}.`;
-  return { data: { removed }, text, notes: [...databases, ...kubes] };
+  const kept: Leftover[] = [];
+  for (const name of names) {
+    const isRemoved = await removeProfile(home, name).catch((thrown: unknown) => void kept.push(leftover(shownName(name), thrown)));
+    if (isRemoved === true) removed.push(name);
+  }
+  const leftovers = [...databases, ...kubes, ...kept];
+  const nobody = kept.length === 0 ? "Nobody was logged in." : "";
+  const text = removed.length === 0 ? nobody : `Logged out of ${removed.map(shownName).join(", ")}.`;
+  const status = Math.max(0, ...leftovers.map((one) => one.status));
+  return { data: { removed }, text, notes: leftovers.map(({ note }) => note), ...(status > 0 && { status }) };
+}
+
+/** `host:port` of a profile. */
+function shownName(name: string): string {
+  return name.replace(/_(\d+)$/, ":$1");
+}
+
+/** Something that a logout could not remove. */
+interface Leftover {
+  readonly note: string;
+  /** Exit status for it. */
+  readonly status: number;
+}
+
+function leftover(what: string, thrown: unknown): Leftover {
+  if (!(thrown instanceof PlatformError)) throw thrown;
+  const { code, message, hint } = thrown;
+  return { note: `${what}: ${message}${hint === undefined ? "" : `; ${hint}`}`, status: exitCodes[code] };
 }
 
 /** Keys go even when a file of settings cannot be changed. */
-function unforgotten(what: string): (thrown: unknown) => readonly string[] {
-  return (thrown) => [`${what} are still there: ${errorText(thrown)}`];
+function unforgotten(what: string): (thrown: unknown) => readonly Leftover[] {
+  return (thrown) => [leftover(`${what} are still there`, thrown)];
 }
 
 /** Without a port, the port of the existing profile. A damaged profile is found by the typed name. */

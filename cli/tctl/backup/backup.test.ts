@@ -10,7 +10,7 @@ import type { Call, Options } from "../../command.ts";
 import { memoryIo } from "../../memory-io.ts";
 import { noOptions } from "../../no-options.ts";
 import { backup } from "./backup.ts";
-import { placeFile } from "./place-file.ts";
+import { placeFile } from "../../place-file.ts";
 
 let dir: string;
 let target: string;

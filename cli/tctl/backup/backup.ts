@@ -14,7 +14,7 @@ import type { Result } from "../../output.ts";
 import { hostConfig } from "../host-config.ts";
 import { configFiles, dataFiles, readIfThere } from "./backup-files.ts";
 import { openPartFolder, type PartFolder } from "./part-folder.ts";
-import { placeFile } from "./place-file.ts";
+import { placeFile } from "../../place-file.ts";
 import { type TarEntry, tarEnd, tarHeader, tarPadding } from "./tar-header.ts";
 
 const defaultFile = "/etc/platform.yaml";

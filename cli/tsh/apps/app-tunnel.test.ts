@@ -15,7 +15,7 @@ import { memoryIo } from "../../memory-io.ts";
 import { noOptions } from "../../no-options.ts";
 import { loadProfile } from "../../profile/choose-profile.ts";
 import { followProfile } from "../../profile/follow-profile.ts";
-import { saveProfile } from "../../profile/profile-folder.ts";
+import { saveProfile } from "../../profile/save-profile.ts";
 import { profileOf } from "../../profile/testing/profile-of.ts";
 import { openAppTunnel } from "./app-tunnel.ts";
 

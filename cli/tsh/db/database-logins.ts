@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { editPrivateFile, readEdited } from "../../edit-private-file.ts";
 import { withFileLock } from "../../file-lock.ts";
 import type { ProfileFacts } from "../../profile/profile.ts";
@@ -37,20 +38,30 @@ export async function databaseLogins(home: string, whose: Whose): Promise<readon
   return decode(await readEdited(fileOf(home, whose)), whose);
 }
 
-/** Replaces the list of the user's logins. Call it with the lock held. */
+/** Replaces the list of the user's logins. Call it with the lock held. Throws `invalid`, `conflict`. */
 export async function saveDatabaseLogins(home: string, whose: Whose, logins: readonly DatabaseLogin[]): Promise<void> {
   const path = fileOf(home, whose);
-  if (logins.length === 0) return await rm(path, { force: true });
-  await mkdir(join(home, "databases"), { recursive: true, mode: 0o700 });
+  if (logins.length === 0) return await rm(path, { force: true }).catch(failing(`could not remove ${path}`));
+  await makeFolder(join(home, "databases"));
   const sorted = [...logins].sort((one, two) => (one.name < two.name ? -1 : 1)).slice(-maxLogins);
   const text = `${JSON.stringify({ version: 1, user: whose.user, logins: sorted }, undefined, 2)}\n`;
   await editPrivateFile(path, () => Buffer.from(text).toString("latin1"));
 }
 
-/** Runs work that changes logins and the files of clients: one tsh at a time. */
+/** Runs work that changes logins and the files of clients: one tsh at a time. Throws `invalid`, `timeout`, and what `work` throws. */
 export async function changingLogins<T>(home: string, work: () => Promise<T>): Promise<T> {
-  await mkdir(home, { recursive: true, mode: 0o700 });
+  await makeFolder(home);
   return await withFileLock(join(home, "databases.lock"), work);
+}
+
+async function makeFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 }).catch(failing(`could not create ${path}`));
+}
+
+function failing(what: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new PlatformError("invalid", `${what}: ${errorText(cause)}`, { cause, hint: "check the folder, its owner and free space" });
+  };
 }
 
 /** First and number of the ports for clients: below those that systems give to outgoing connections. */

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { type ErrorCode, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostPort } from "../../../core/transport/host-port.ts";
 import { withFileLock } from "../../file-lock.ts";
+import { replacePrivate } from "../../profile/private-file.ts";
 import type { TlsCredentials } from "../../profile/profile.ts";
-import { certificatesFolder, replacePrivate } from "../../profile/profile-folder.ts";
+import { certificatesFolder } from "../../profile/profile-folder.ts";
 import { certificatePath } from "../../profile/resource-certificates.ts";
 
 /*
