@@ -9,7 +9,7 @@ import { loadFacts, loadProfile } from "./choose-profile.ts";
 import type { Profile } from "./profile.ts";
 import { listProfiles } from "./profile-folder.ts";
 import { leftProfiles, removeProfile, saveProfile } from "./save-profile.ts";
-import { storeCertificate } from "./store-certificate.ts";
+import { dropCertificates, storeCertificate } from "./store-certificate.ts";
 import { profileOf } from "./testing/profile-of.ts";
 
 let home = "";
@@ -126,21 +126,12 @@ test("what a killed login left goes with the next login there, and with a logout
   expect(await readdir(home)).toEqual([]);
 });
 
-test.runIf(process.getuid?.() === 0)("keys that cannot be removed are an error that names their folder", async () => {
+test("certificates that cannot be removed are an error that names their folder", async () => {
   await saveProfile(home, login("alice"), "line");
-  const script = `
-    process.setgid(65534);
-    const { removeProfile } = await import(${JSON.stringify(new URL("save-profile.ts", import.meta.url).href)});
-    const { chownSync } = await import("node:fs");
-    for (const path of ["..", ".", "p_3080", "current"]) chownSync(${JSON.stringify(home)} + "/" + path, 0, 65534);
-    const { chmodSync } = await import("node:fs");
-    for (const path of ["..", ".", "p_3080"]) chmodSync(${JSON.stringify(home)} + "/" + path, 0o750);
-    process.setuid(65534);
-    const thrown = await removeProfile(${JSON.stringify(home)}, "p_3080").catch((error) => error);
-    process.stdout.write(JSON.stringify([thrown.code, thrown.message]));`;
-  const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "pipe", "inherit"] });
-  const printed: Buffer[] = [];
-  child.stdout.on("data", (chunk: Buffer) => printed.push(chunk));
-  await once(child, "close");
-  expect(Buffer.concat(printed).toString()).toMatch(/^\["invalid","could not remove .*p_3080: EACCES/);
+  const folder = join(home, "p_3080", "certs", "app");
+  await mkdir(join(folder, "shop.crt"), { recursive: true });
+  for (const names of [["shop"], undefined]) {
+    const dropped = dropCertificates(home, proxy, { kind: "app", ...(names !== undefined && { names }) });
+    await expect(dropped).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining(`could not remove the certificates in ${folder}`) });
+  }
 });

@@ -50,3 +50,11 @@ test("changes run one after the other", async () => {
   await Promise.all(["a", "b", "c", "d"].map(add));
   expect((await databaseLogins(home, alice)).map(({ name }) => name)).toEqual(["a", "b", "c", "d"]);
 });
+
+test("a folder that cannot be made is an error that names it", async () => {
+  const file = join(home, "file");
+  await writeFile(file, "");
+  const failed = { code: "invalid", message: expect.stringContaining(`could not create ${file}`) };
+  await expect(changingLogins(file, async () => {})).rejects.toMatchObject(failed);
+  await expect(saveDatabaseLogins(file, alice, [orders])).rejects.toMatchObject(failed);
+});
