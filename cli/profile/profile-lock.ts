@@ -33,24 +33,29 @@ export async function removingFromProfiles<T>(home: string, work: () => Promise<
 }
 
 /** How often something is read that is being replaced at this moment, and the delay between, ms. */
-const tries = 5;
+const tries = 20;
 const retryMs = 20;
+/** How often without a sign of that: the change may be over by now, and another one. */
+const leastTries = 3;
 
 /** Reads, and reads again when that fails while another program changes profiles, or has just done so. Throws what `read` throws. */
 export async function readingProfiles<T>(home: string, read: () => Promise<T>): Promise<T> {
-  for (let left = tries; ; left -= 1) {
+  for (let count = 1; ; count += 1) {
     try {
       return await read();
     } catch (thrown) {
-      const isChanging = await access(lockOf(home)).then(
-        () => true,
-        () => false,
-      );
-      // Once more in any case: the change may be over by now.
-      if (left === 1 || (!isChanging && left < tries)) throw thrown;
-      if (isChanging) await sleep(retryMs);
+      const isReplaced = thrown instanceof PlatformError && thrown.code === "conflict";
+      if (count >= tries || (count >= leastTries && !isReplaced && !(await isChanging(home)))) throw thrown;
+      if (count > 1) await sleep(retryMs);
     }
   }
+}
+
+async function isChanging(home: string): Promise<boolean> {
+  return await access(lockOf(home)).then(
+    () => true,
+    () => false,
+  );
 }
 
 function lockOf(home: string): string {
