@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { z } from "zod";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { exitCodes, PlatformError } from "../../../core/errors/platform-error.ts";
 import { headerFacts } from "../../../core/recording/member.ts";
 import { documentKind, readDocument } from "../../../core/resources/document.ts";
 import { parseDuration } from "../../../core/resources/duration.ts";
@@ -18,7 +18,7 @@ const maxFile = 1024 * 1024 * 1024;
 /** Length within which the header of a file must be, bytes. */
 const maxHeader = 65_536;
 
-/** `tsh play <session|file>`: plays it with the player of its format, or prints it. */
+/** `tsh play <session|file>`: plays it with the player of its format, or prints it. Exit status 2 for a damaged one that is printed. */
 export async function play(call: Call): Promise<Result> {
   const { io, options } = call;
   const [name = ""] = call.args;
@@ -26,8 +26,12 @@ export async function play(call: Call): Promise<Result> {
   const recording = sessionId.test(name)
     ? await withAuth(io, await chosenProfile(call), (client) => fetchRecording(client, name))
     : await readRecording(name);
-  const damages = await playRecording({ ...recording, name, wanted: options.text("format"), show }, io);
-  return textResult("", damages === 0 ? [] : [`the recording is damaged or cut at ${placesText(damages)}: the intact parts are shown`]);
+  const wanted = options.text("format");
+  const damages = await playRecording({ ...recording, name, wanted, show }, io);
+  if (damages === 0) return textResult("");
+  const result = textResult("", [`the recording is damaged or cut at ${placesText(damages)}: the intact parts are shown`]);
+  // For a program, the intact parts are not the recording.
+  return wanted === undefined || wanted === "pty" ? result : { ...result, status: exitCodes.invalid };
 }
 
 function placesText(count: number): string {

@@ -1,4 +1,7 @@
-import { PassThrough } from "node:stream";
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { encodeCastEvent, encodeCastHeader } from "../../../core/recording/cast.ts";
@@ -6,6 +9,8 @@ import { encodeMember } from "../../../core/recording/member.ts";
 import { encodeBegin, encodeEnd, encodeStatementsHeader } from "../../../core/recording/statements.ts";
 import type { CliIo } from "../../io.ts";
 import { memoryIo } from "../../memory-io.ts";
+import { noOptions } from "../../no-options.ts";
+import { play } from "./play.ts";
 import { type PlayAsk, playRecording } from "./players.ts";
 
 const cast = encodeCastHeader({ width: 80, height: 24, timestamp: 0 }) + encodeCastEvent({ time: 1, kind: "o", data: "\u001b[1mhi\u001b[0m\r\n" });
@@ -56,6 +61,45 @@ test("a recording of statements is played on a terminal with its own ends of lin
   const io: CliIo = { ...memoryIo(), stdout };
   await playRecording({ ...queries, name: "one", wanted: undefined, show: { speed: 16, from: 1 } }, io);
   expect(await text(stdout.end())).toBe(shown.replaceAll("\n", "\r\n"));
+});
+
+/** A terminal, or a file or pipe, whose every write fails. */
+function failing(code: string, isTTY: boolean): CliIo {
+  const failure = Object.assign(new Error(`${code}: write`), { code });
+  const stdout = Object.assign(new Writable({ highWaterMark: 1, write: (_chunk, _encoding, done) => void setImmediate(done, failure) }), { isTTY });
+  return { ...memoryIo(), stdout: stdout.on("error", () => {}) };
+}
+
+const ways: readonly (readonly [title: string, ask: Partial<PlayAsk>])[] = [
+  ["played", {}],
+  ["as text", { wanted: "text" }],
+  ["as asciicast", { wanted: "asciicast" }],
+  ["of statements, played", queries],
+  ["of statements as JSON", { ...queries, wanted: "json" }],
+];
+const shownAt = ways.flatMap(([title, way]) => [`${title}, on a terminal`, `${title}, in a pipe`].map((where, at) => [where, way, at === 0] as const));
+
+test.for(shownAt)("a recording %s: a reader that left ends it silently, and a full disk in words", async ([, way, isTTY]) => {
+  const ask = { file, name: "one", format: undefined, wanted: undefined, show: { speed: 16, from: 3 }, ...way };
+  expect(await playRecording(ask, failing("EPIPE", isTTY))).toBe(0);
+  await expect(playRecording(ask, failing("ENOSPC", isTTY))).rejects.toMatchObject({
+    code: "unavailable",
+    message: "could not write to standard output: ENOSPC: write",
+  });
+});
+
+test.for([
+  [undefined, 0],
+  ["pty", 0],
+  ["text", 2],
+  ["asciicast", 2],
+] as const)("a damaged recording that is printed as %s is a failure: status %d", async ([format, status]) => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), "platform-play-"));
+  const path = join(folder.path, "cut.cast");
+  await writeFile(path, `${cast}[2, "o"`);
+  const options = { ...noOptions, text: (name: string) => (name === "format" ? format : undefined) };
+  const result = await play({ io: memoryIo(), args: [path], options });
+  expect([result.status ?? 0, result.notes]).toEqual([status, ["the recording is damaged or cut at one place: the intact parts are shown"]]);
 });
 
 test.for<[ask: Partial<PlayAsk>, message: string]>([

@@ -1,8 +1,8 @@
-import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CastEvent } from "../../../core/recording/cast.ts";
 import { terminalBytes } from "../../../core/recording/terminal-text.ts";
 import type { CliIo } from "../../io.ts";
+import { write } from "../../output.ts";
 import { enterRawMode } from "../../terminal.ts";
 import { afterKey, keysOf, type Playback } from "./playback.ts";
 
@@ -25,10 +25,10 @@ const reset = "\u001bc";
 /** Longest wait of a timer, ms: it checks again after that. */
 const longestMs = 86_400_000;
 
-/** Plays on a terminal at the recording's pace, with keys; anywhere else all at once. */
+/** Plays on a terminal at the recording's pace, with keys; anywhere else all at once. Ends when the reader leaves. Throws `unavailable`. */
 export async function showTape(tape: ShownTape, ask: ShowAsk, io: CliIo): Promise<void> {
   if (io.stdout.isTTY !== true) {
-    for (const event of tape.events()) await show(event, io);
+    for (const event of tape.events()) if (!(await show(event, io))) return;
     return;
   }
   const player = new Player(tape, ask);
@@ -36,7 +36,7 @@ export async function showTape(tape: ShownTape, ask: ShowAsk, io: CliIo): Promis
   const leave = enterRawMode(io.stdin);
   io.stdin.on("data", onTyped);
   try {
-    while ((await player.play((event) => show(event, io))) === "again") await write(reset, io);
+    while ((await player.play((event) => show(event, io))) === "again") if (!(await write(io.stdout, reset))) return;
   } finally {
     io.stdin.off("data", onTyped);
     leave();
@@ -67,14 +67,14 @@ class Player {
     this.#typed.abort();
   }
 
-  /** Shows the part that is due from the beginning, and the rest in time. */
-  async play(showEvent: (event: CastEvent) => Promise<void>): Promise<"again" | "over"> {
+  /** Shows the part that is due from the beginning, and the rest in time, as long as there is a reader. */
+  async play(showEvent: (event: CastEvent) => Promise<boolean>): Promise<"again" | "over"> {
     this.#isBack = false;
     for (const event of this.#tape.events()) {
       await this.#until(event.time);
       if (this.#playback.isOver) return "over";
       if (this.#isBack) return "again";
-      await showEvent(event);
+      if (!(await showEvent(event))) return "over";
     }
     return "over";
   }
@@ -97,16 +97,12 @@ class Player {
   }
 }
 
-/** Shows everything, at the pace of the reader. */
+/** Shows everything, at the pace of the reader, until it leaves. Throws `unavailable`. */
 export async function printAll(parts: Iterable<string>, io: CliIo): Promise<void> {
-  for (const part of parts) await write(part, io);
+  for (const part of parts) if (!(await write(io.stdout, part))) return;
 }
 
-async function show({ kind, data }: CastEvent, io: CliIo): Promise<void> {
-  if (kind === "o") await write(terminalBytes(data), io);
-}
-
-/** Writes at the pace of the reader. */
-async function write(bytes: Buffer | string, { stdout }: CliIo): Promise<void> {
-  if (!stdout.write(bytes) && !stdout.destroyed) await Promise.race([once(stdout, "drain"), once(stdout, "close")]);
+/** Whether the reader is still there. */
+async function show({ kind, data }: CastEvent, io: CliIo): Promise<boolean> {
+  return kind !== "o" || (await write(io.stdout, terminalBytes(data)));
 }
