@@ -1,4 +1,4 @@
-import { exitCodes, PlatformError } from "../../core/errors/platform-error.ts";
+import { errorText, exitCodes, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import { formatDuration } from "../../core/resources/duration.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
@@ -74,9 +74,9 @@ interface Leftover {
 }
 
 function leftover(what: string, thrown: unknown): Leftover {
-  if (!(thrown instanceof PlatformError)) throw thrown;
-  const { code, message, hint } = thrown;
-  return { note: `${what}: ${message}${hint === undefined ? "" : `; ${hint}`}`, status: exitCodes[code] };
+  const { code } = toPlatformError(thrown);
+  const hint = thrown instanceof PlatformError && thrown.hint !== undefined ? `; ${thrown.hint}` : "";
+  return { note: `${what}: ${errorText(thrown)}${hint}`, status: exitCodes[code] };
 }
 
 /** Keys go even when a file of settings cannot be changed. */
