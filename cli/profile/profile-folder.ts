@@ -83,7 +83,9 @@ export async function readProfile(home: string, facts: ProfileFacts): Promise<Pr
   const name = profileName(facts.proxy);
   const folder = join(home, name);
   const before = await idOf(folder);
-  const all = [profileFiles.key, profileFiles.cert, profileFiles.tlsKey, profileFiles.tlsCert, profileFiles.ca].map((file) => needed(join(folder, file)));
+  const all = [profileFiles.key, profileFiles.cert, profileFiles.tlsKey, profileFiles.tlsCert, profileFiles.ca].map((file) =>
+    needed(join(folder, file)),
+  );
   const [sshPrivateKey = "", sshCertificate = "", tlsPrivateKey = "", tlsCertificate = "", ca = ""] = await Promise.all(all);
   const hostCaPem = ca.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g) ?? [];
   if (hostCaPem.length === 0) throw damaged(join(folder, profileFiles.ca), "it holds no certificate");

@@ -69,7 +69,10 @@ test("a login that cannot be made the current one leaves the one before as it wa
   await saveProfile(home, login("alice"), "line");
   await rm(join(home, "current"));
   await mkdir(join(home, "current", "in-the-way"), { recursive: true });
-  await expect(saveProfile(home, login("bob"), "line")).rejects.toMatchObject({ code: "invalid", hint: expect.stringContaining("nothing was changed") });
+  await expect(saveProfile(home, login("bob"), "line")).rejects.toMatchObject({
+    code: "invalid",
+    hint: expect.stringContaining("nothing was changed"),
+  });
   expect((await loadFacts(home, proxy)).user).toBe("alice");
   expect((await readdir(home)).sort()).toEqual(["current", "p_3080"]);
 });
@@ -132,6 +135,9 @@ test("certificates that cannot be removed are an error that names their folder",
   await mkdir(join(folder, "shop.crt"), { recursive: true });
   for (const names of [["shop"], undefined]) {
     const dropped = dropCertificates(home, proxy, { kind: "app", ...(names !== undefined && { names }) });
-    await expect(dropped).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining(`could not remove the certificates in ${folder}`) });
+    await expect(dropped).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining(`could not remove the certificates in ${folder}`),
+    });
   }
 });

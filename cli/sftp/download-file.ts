@@ -99,7 +99,8 @@ async function fetchPieces(facts: CopyFacts, fetching: Fetching): Promise<void> 
     if (size === 0) await pieces.underWay.settle();
   }
   await pieces.underWay.settle();
-  if (size > 0 && order.end < size && !(await statesMore(facts, fetching))) throw new PlatformError("conflict", "became shorter while it was being read");
+  if (size > 0 && order.end < size && !(await statesMore(facts, fetching)))
+    throw new PlatformError("conflict", "became shorter while it was being read");
 }
 
 /** Whether a short file is unchanged: some of the kernel's own, such as those of /sys, state a size that they do not have. */

@@ -25,7 +25,10 @@ test("contexts of kubectl that stay are a failure of the logout; the keys go", a
   await saveProfile(home, login, "line");
   const io = memoryIo({ TSH_HOME: home, HOME: home, KUBECONFIG: join(home, "..") });
   expect(await runProgram(tsh, ["logout"], io)).toBe(2);
-  expect([io.out(), io.err()]).toEqual(["Logged out of p:3080.\n", expect.stringMatching(/^The contexts of kubectl are still there: .* is not a file/)]);
+  expect([io.out(), io.err()]).toEqual([
+    "Logged out of p:3080.\n",
+    expect.stringMatching(/^The contexts of kubectl are still there: .* is not a file/),
+  ]);
   expect(await readdir(home)).toEqual([]);
 });
 

@@ -47,9 +47,9 @@ function copyUntilExit({ channel, ended, closed }: OpenedSession, ask: SessionAs
       finish();
     };
     const outputFailed = (cause: Error): void => {
-      if (!isReaderGone(cause)) return fail(lostOutput(cause));
-      isUnread = true;
-      channel.close();
+      isUnread ||= isReaderGone(cause);
+      if (isReaderGone(cause)) channel.close();
+      else fail(lostOutput(cause));
     };
     // The command continues without a reader of its errors.
     const errorsFailed = (cause: Error): void => {

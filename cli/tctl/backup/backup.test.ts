@@ -9,8 +9,8 @@ import { until } from "../../../test/world/until.ts";
 import type { Call, Options } from "../../command.ts";
 import { memoryIo } from "../../memory-io.ts";
 import { noOptions } from "../../no-options.ts";
-import { backup } from "./backup.ts";
 import { placeFile } from "../../place-file.ts";
+import { backup } from "./backup.ts";
 
 let dir: string;
 let target: string;

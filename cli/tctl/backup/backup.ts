@@ -11,10 +11,10 @@ import { errorText, PlatformError } from "../../../core/errors/platform-error.ts
 import { catchEndings } from "../../catch-endings.ts";
 import type { Call } from "../../command.ts";
 import type { Result } from "../../output.ts";
+import { placeFile } from "../../place-file.ts";
 import { hostConfig } from "../host-config.ts";
 import { configFiles, dataFiles, readIfThere } from "./backup-files.ts";
 import { openPartFolder, type PartFolder } from "./part-folder.ts";
-import { placeFile } from "../../place-file.ts";
 import { type TarEntry, tarEnd, tarHeader, tarPadding } from "./tar-header.ts";
 
 const defaultFile = "/etc/platform.yaml";

@@ -35,11 +35,7 @@ export async function sshToLabels(call: Call, ask: LabelsAsk): Promise<Result> {
   for (const [what, isAsked] of forOneHost) if (isAsked(settings)) throw severalHosts(what, nodes);
   const login = ask.login ?? defaultLogin(profile.facts);
   const logDir = await makeFolder(options.text("logDir"));
-  const ran = await runOnHosts(
-    nameHosts(nodes),
-    { profile, login, command, settings, parallel, prefixed: options.flag("prefix"), logDir },
-    io,
-  );
+  const ran = await runOnHosts(nameHosts(nodes), { profile, login, command, settings, parallel, prefixed: options.flag("prefix"), logDir }, io);
   const { lines, status } = summarize(ran, nodes.length);
   return { ...textResult("", lines), status };
 }

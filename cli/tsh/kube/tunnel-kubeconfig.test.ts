@@ -33,11 +33,16 @@ test("a kubeconfig of its own exists as long as the local port", async () => {
   expect(await readdir(join(folder.path, "kube"))).toEqual([]);
 });
 
-test.for([
-  ["entries of somebody else", async (path: string) => await writeFile(path, minikube)],
-  ["a login of tsh", async (path: string) => void (await changeKubeconfig(path, (config) => loginEdit(config, [login], "prod")))],
-  ["the port of another cluster", async (path: string) => void (await changeKubeconfig(path, (config) => loginEdit(config, [{ ...login, cluster: "b", user: {} }], "prod")))],
-] as const)("a file with %s is refused, and stays", async ([, fill]) => {
+const others: readonly (readonly [title: string, fill: (path: string) => Promise<unknown>])[] = [
+  ["entries of somebody else", async (path) => await writeFile(path, minikube)],
+  ["a login of tsh", async (path) => await changeKubeconfig(path, (config) => loginEdit(config, [login], "prod"))],
+  [
+    "the port of another cluster",
+    async (path) => await changeKubeconfig(path, (config) => loginEdit(config, [{ ...login, cluster: "b", user: {} }], "prod")),
+  ],
+];
+
+test.for(others)("a file with %s is refused, and stays", async ([, fill]) => {
   await using folder = await mkdtempDisposable(join(tmpdir(), "platform-tunnel-kubeconfig-"));
   const path = join(folder.path, "config");
   await fill(path);

@@ -77,7 +77,9 @@ const ways: readonly (readonly [title: string, ask: Partial<PlayAsk>])[] = [
   ["of statements, played", queries],
   ["of statements as JSON", { ...queries, wanted: "json" }],
 ];
-const shownAt = ways.flatMap(([title, way]) => [`${title}, on a terminal`, `${title}, in a pipe`].map((where, at) => [where, way, at === 0] as const));
+const shownAt = ways.flatMap(([title, way]) =>
+  [`${title}, on a terminal`, `${title}, in a pipe`].map((where, at) => [where, way, at === 0] as const),
+);
 
 test.for(shownAt)("a recording %s: a reader that left ends it silently, and a full disk in words", async ([, way, isTTY]) => {
   const ask = { file, name: "one", format: undefined, wanted: undefined, show: { speed: 16, from: 3 }, ...way };
