@@ -143,14 +143,14 @@ function printedOutput({ io }: Call, name: string, { isPrefixed, onLost }: OneAs
 
 /** A file (0600) that is written here: not every client notices that it could not write. */
 async function savedOutput(path: string): Promise<ClientOutput> {
+  const unwritten = (cause: unknown): PlatformError => new PlatformError("unavailable", `could not write ${path}: ${errorText(cause)}`, { cause });
+  const file = await open(path, "w", 0o600).catch((cause: unknown) => {
+    throw unwritten(cause);
+  });
   let failure: PlatformError | undefined;
   const failed = (cause: unknown): void => {
-    failure ??= new PlatformError("unavailable", `could not write ${path}: ${errorText(cause)}`, { cause });
+    failure ??= unwritten(cause);
   };
-  const file = await open(path, "w", 0o600).catch((cause: unknown) => {
-    failed(cause);
-    throw failure;
-  });
   // One stream, so that the reason of a failure stands before what the client makes of it.
   const all = new Writable({ write: (chunk: Buffer, _encoding, done) => void file.writeFile(chunk).then(() => done(), done) });
   all.on("error", failed);
