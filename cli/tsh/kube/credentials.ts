@@ -41,6 +41,7 @@ async function renewed(call: Call, { home, proxy, kube }: KubePlace): Promise<Tl
     import("../../profile/store-certificate.ts"),
   ]);
   const certificate = await withTrust(call, profile, (trusting) => ownCertificate(call.io, trusting, { kind: "kube", name: kube }));
-  await storeCertificate(home, proxy, certificate);
+  // A login at another proxy of the cluster has its own place.
+  if (facts !== undefined) await storeCertificate(home, proxy, certificate);
   return certificate;
 }

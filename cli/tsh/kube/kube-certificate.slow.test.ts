@@ -1,10 +1,12 @@
-import { mkdir, mkdtempDisposable, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtempDisposable, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { TlsCredentials } from "../../profile/profile.ts";
+import { saveProfile } from "../../profile/save-profile.ts";
 import { storeCertificate } from "../../profile/store-certificate.ts";
+import { profileOf } from "../../profile/testing/profile-of.ts";
 import { execCredential } from "./exec-credential.ts";
 import { type KubePlace, kubeCertificate, storedKubeCertificate } from "./kube-certificate.ts";
 import { localCertificates } from "./local-certificates.ts";
@@ -17,13 +19,16 @@ async function issued(now = new Date()): Promise<TlsCredentials> {
 
 async function place(folder: string): Promise<KubePlace & { readonly file: string }> {
   const file = join(folder, "proxy.example.com_443", "certs", "kube", "prod.pem");
+  await saveProfile(folder, profileOf({ proxy }), "line");
   await mkdir(dirname(file), { recursive: true });
   return { home: folder, proxy, kube: "prod", file };
 }
 
 test("forty at once get one certificate, and later ones read it", async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), "platform-kube-certificate-"));
-  const where = await place(folder.path);
+  // As after a login: without a folder for certificates.
+  await saveProfile(folder.path, profileOf({ proxy }), "line");
+  const where = { home: folder.path, proxy, kube: "prod" };
   let count = 0;
   const renew = async () => {
     count += 1;
@@ -35,6 +40,14 @@ test("forty at once get one certificate, and later ones read it", async () => {
   expect(count).toBe(1);
   expect(new Set(all.map(({ certificate }) => certificate)).size).toBe(1);
   expect(await kubeCertificate(where, () => expect.fail("asked again"))).toEqual(all[0]);
+});
+
+test("after a logout it is the renewal that fails, and nothing is made", async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), "platform-kube-certificate-"));
+  const failure = new PlatformError("unauthenticated", "not logged in");
+  const asked = kubeCertificate({ home: folder.path, proxy, kube: "prod" }, () => Promise.reject(failure));
+  await expect(asked).rejects.toBe(failure);
+  expect(await readdir(folder.path)).toEqual([]);
 });
 
 test("when it fails, those that waited fail with the same words, and the next one tries again", async () => {

@@ -1,12 +1,12 @@
 import { X509Certificate } from "node:crypto";
-import { readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
-import { type ErrorCode, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { mkdir, readFile, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { type ErrorCode, errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostPort } from "../../../core/transport/host-port.ts";
 import { withFileLock } from "../../file-lock.ts";
 import { replacePrivate } from "../../profile/private-file.ts";
 import type { TlsCredentials } from "../../profile/profile.ts";
-import { certificatesFolder } from "../../profile/profile-folder.ts";
+import { certificatesFolder, profileName, readFacts } from "../../profile/profile-folder.ts";
 import { certificatePath } from "../../profile/resource-certificates.ts";
 
 /*
@@ -33,12 +33,17 @@ export async function storedKubeCertificate(place: KubePlace, now: Date): Promis
   return now < validUntil(certificate) ? { certificate, privateKey } : undefined;
 }
 
-/** The stored certificate, or what `renew` gets and stores while the other processes wait. Throws what it throws, here or in another process; `timeout`. */
+/**
+ * The stored certificate, or what `renew` gets and stores while the other processes wait; without a login at this proxy `renew` alone, as there is no place
+ * to store it. Throws what it throws, here or in another process; `timeout`, `invalid`.
+ */
 export async function kubeCertificate(place: KubePlace, renew: () => Promise<TlsCredentials>): Promise<TlsCredentials> {
   const started = Date.now();
   const stored = await storedKubeCertificate(place, new Date());
   if (stored !== undefined) return stored;
   const path = fileOf(place);
+  if ((await readFacts(place.home, profileName(place.proxy))) === undefined) return await renew();
+  await makeFolder(dirname(path));
   return await withFileLock(
     `${path}.lock`,
     async () => {
@@ -54,6 +59,16 @@ export async function kubeCertificate(place: KubePlace, renew: () => Promise<Tls
     },
     waitMs,
   );
+}
+
+/** A login leaves none. */
+async function makeFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
+    throw new PlatformError("invalid", `could not create ${path}: ${errorText(cause)}`, {
+      cause,
+      hint: "check the folder, its owner and free space",
+    });
+  });
 }
 
 function fileOf({ home, proxy, kube }: KubePlace): string {
