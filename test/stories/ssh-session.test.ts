@@ -51,6 +51,16 @@ describe("an SSH session", () => {
     expect(await ssh(["echo out; echo err >&2"])).toMatchObject({ stdout: "out\n", stderr: "err\n", status: 0 });
   });
 
+  test.for([
+    ["> /dev/full", "9\n", /^ERROR: could not write to standard output: ENOSPC/],
+    ["| true", "141\n", /^$/],
+    ["< /tmp", "9\n", /^ERROR: could not read standard input: it is a folder/],
+  ] as const)("is a failure with %s, although the command succeeds", async ([redirection, status, errors]) => {
+    // The command prints once there is no reader.
+    const line = `TSH_HOME=${user.home} ${program("tsh")} ssh ${login}@web-1 'sleep 1; echo out' ${redirection}; echo "\${PIPESTATUS[0]}"`;
+    expect(await run("bash", ["-c", line])).toMatchObject({ stdout: status, stderr: expect.stringMatching(errors) });
+  });
+
   test("reaches the host by its id", async () => {
     expect((await user.tsh(["ssh", `${login}@${nodeId}`, "echo by-id"])).stdout).toBe("by-id\n");
   });
