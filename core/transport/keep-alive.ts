@@ -9,13 +9,15 @@ export function keepAlive(socket: Socket): Socket {
   return socket.setKeepAlive(true, 30_000, 5_000, 6);
 }
 
-/** An HTTP agent whose connections keep these probes between requests: Node replaces them with its own at the end of each. Returns the agent. */
+/**
+ * An HTTP agent whose connections keep these probes between requests: Node replaces them with its own at the end of each, and each change is four calls of the
+ * kernel. Returns the agent.
+ */
 export function keepAliveIn(agent: Agent): Agent {
   const keep = agent.keepSocketAlive.bind(agent);
   agent.keepSocketAlive = (socket) => {
-    const isKept = keep(socket);
-    if (socket instanceof Socket) keepAlive(socket);
-    return isKept;
+    if (socket instanceof Socket && !Object.hasOwn(socket, "setKeepAlive")) keepAlive(socket).setKeepAlive = () => socket;
+    return keep(socket);
   };
   return agent;
 }

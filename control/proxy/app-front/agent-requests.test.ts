@@ -66,13 +66,16 @@ test("a connection that is kept for the next request has the probes of all other
     return socket;
   };
   const agent = connectionAgent({ maxIdle: 1, idleMs: 10_000, connect: connected });
-  const kept = once(agent, "free");
-  const sent = agentRequest({ method: "GET", path: "/short", headers: ["Host", "app"], over: agent }).end();
-  const [response] = (await once(sent, "response")) as [IncomingMessage];
-  response.resume();
-  const [socket] = await kept;
-  expect(probes.mock.contexts.at(-1)).toBe(socket);
-  expect(probes.mock.lastCall).toEqual([true, 30_000, 5_000, 6]);
+  for (let turn = 0; turn < 2; turn += 1) {
+    const kept = once(agent, "free");
+    const sent = agentRequest({ method: "GET", path: "/short", headers: ["Host", "app"], over: agent }).end();
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    response.resume();
+    const [socket] = await kept;
+    const ofSocket = probes.mock.calls.filter((_, index) => probes.mock.contexts[index] === socket);
+    // Set once: each change is four calls of the kernel.
+    expect(ofSocket).toEqual([[true, 30_000, 5_000, 6]]);
+  }
   probes.mockRestore();
   agent.destroy();
 });
