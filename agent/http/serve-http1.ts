@@ -17,6 +17,8 @@ export async function serveHttp1(socket: Duplex, handlers: HttpHandlers, limits:
     maxHeaderSize: maxHead,
     insecureHTTPParser: false,
     IncomingMessage: GatheredMessage,
+    // A request without a body is not a stream then that ends and closes.
+    optimizeEmptyRequests: true,
     // Uploads and streams may take hours: the limits are those of IdleLimit.
     requestTimeout: 0,
     headersTimeout: 0,

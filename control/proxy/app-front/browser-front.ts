@@ -48,7 +48,8 @@ const unreadMs = 1_800_000;
 export function createBrowserFront(services: BrowserFrontServices): ServeBrowser {
   const arrivals = new WeakMap<Duplex, Arrived>();
   const times = { requestTimeout: 0, headersTimeout: headersMs, keepAliveTimeout: keepAliveMs };
-  const server = createServer({ maxHeaderSize: maxHeaders, ...times, IncomingMessage: GatheredMessage });
+  // A request without a body is not a stream then that ends and closes.
+  const server = createServer({ maxHeaderSize: maxHeaders, ...times, IncomingMessage: GatheredMessage, optimizeEmptyRequests: true });
   // Node checks header times only in a server that listens; this one gets its connections from a listener.
   server.emit("listening");
   services.kept.addServer(server);

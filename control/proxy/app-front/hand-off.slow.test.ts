@@ -1,3 +1,4 @@
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../../../test/world/until.ts";
 import { proxyHost } from "./testing/app-world.ts";
@@ -94,6 +95,13 @@ describe("the hand-off", () => {
     const refused = await site.take({ body: { state, ...(await site.session()) }, cookie, headers });
     expect(refused.status).toBeGreaterThanOrEqual(400);
     expect(refused.headers["set-cookie"]).toBeUndefined();
+  });
+
+  test("without a body is refused at once", async () => {
+    const socket = await site.world.connect(wiki, undefined, { ALPNProtocols: ["http/1.1"] });
+    // Node's client would send a length.
+    socket.write(`POST /x-platform-auth HTTP/1.1\r\nHost: ${wiki}\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n`);
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /);
   });
 
   test("begins for users who may use the application, and for no other", async () => {
