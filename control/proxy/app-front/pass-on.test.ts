@@ -192,3 +192,30 @@ test("a client that leaves in an upload that has been answered already ends it",
   agent.closeAllConnections();
   agent.close();
 });
+
+test("a request on a kept connection waits for the others of the same turn, with which it shares a tunnel", async () => {
+  const agent = createServer((_asked, response) => response.end("ok"));
+  await once(agent.listen(0, "127.0.0.1"), "listening");
+  const below = connect((agent.address() as AddressInfo).port, "127.0.0.1");
+  const over = connectionAgent({ maxIdle: 1, idleMs: 10_000, connect: async () => below });
+  const held: boolean[] = [];
+  const front = createServer((asked, response) => {
+    void passOn(asked, response, { agent: over, left: new AbortController().signal, failed: () => response.destroy() });
+    void afterTicks().then(() => held.push(below.writableCorked > 0 && below.writableLength > 0));
+  });
+  await once(front.listen(0, "127.0.0.1"), "listening");
+  for (let turn = 0; turn < 2; turn += 1) {
+    const sent = request({ host: "127.0.0.1", port: (front.address() as AddressInfo).port, agent: false }).end();
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    expect(await text(response)).toBe("ok");
+  }
+  expect(held.at(-1)).toBe(true);
+  front.close();
+  over.destroy();
+  agent.close();
+});
+
+/** Resolves once what is due before the next events has been done. */
+async function afterTicks(): Promise<void> {
+  for (let ticks = 0; ticks < 5; ticks += 1) await new Promise<void>((resolve) => process.nextTick(resolve));
+}

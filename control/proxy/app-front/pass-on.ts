@@ -59,6 +59,8 @@ function attempt(request: IncomingMessage, response: ServerResponse, trying: Try
     failed(thrown);
   });
   refuseUpgrade(upstream, failed);
+  // Requests of several connections share a tunnel.
+  upstream.once("socket", gatherWrites);
   response.once("close", () => {
     if (!response.writableFinished) upstream.destroy();
   });
