@@ -2,8 +2,12 @@ import { canonicalHeader, type HeaderField, isReservedHeader } from "../../core/
 
 /** Names that `Connection` lists. Pure. */
 export function namedByConnection(headers: readonly HeaderField[]): ReadonlySet<string> {
-  const listed = headers.filter(([name]) => canonicalHeader(name) === "connection").flatMap(([, value]) => value.split(","));
-  return new Set(listed.map((name) => canonicalHeader(name.trim())));
+  const named = new Set<string>();
+  for (const [name, value] of headers) {
+    if (canonicalHeader(name) !== "connection") continue;
+    for (const one of value.split(",")) named.add(canonicalHeader(one.trim()));
+  }
+  return named;
 }
 
 /** Trailers as they may go on, either way. Pure. */

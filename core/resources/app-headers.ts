@@ -25,7 +25,8 @@ const ofFraming: ReadonlySet<string> = new Set(["content-length", "expect"]);
 
 /** A name as applications may read it: gateways such as WSGI and CGI take `_` for `-`. Pure. */
 export function canonicalHeader(name: string): string {
-  return name.toLowerCase().replaceAll("_", "-");
+  const lower = name.toLowerCase();
+  return lower.includes("_") ? lower.replaceAll("_", "-") : lower;
 }
 
 /** Whether a field concerns one connection only. Pure. */

@@ -31,24 +31,26 @@ export interface SentHeaders {
 export function requestHeaders({ headers, host, clientIp, server, assertion, set, replaced: names }: RequestFacts): SentHeaders {
   const replaced = new Set(names.map(canonicalHeader));
   const dropped = namedByConnection(headers);
-  const cookies = headers.filter(([name]) => name.toLowerCase() === "cookie").map(([, value]) => value);
-  const cookie = replaced.has("cookie") ? undefined : withoutPlatformCookies(cookies);
-  const kept = headers.filter(([name]) => {
-    const canonical = canonicalHeader(name);
-    if (canonical === "cookie" || canonical === "host" || replaced.has(canonical)) return false;
-    return !isOfConnection(name) && !isPlatformHeader(name) && (!dropped.has(canonical) || framing.has(canonical));
-  });
-  const ours: readonly HeaderField[] = [
-    ...(clientIp === "" ? [] : [["X-Forwarded-For", clientIp] as const]),
-    ["X-Forwarded-Host", host],
-    ["X-Forwarded-Proto", "https"],
-    ["X-Forwarded-Ssl", "on"],
-    ["X-Forwarded-Server", server],
-    [assertionHeader, assertion],
-  ];
-  const own = set.findLast(([name]) => canonicalHeader(name) === "host")?.[1];
-  const fields = set.filter(([name]) => canonicalHeader(name) !== "host");
-  return { host: own ?? host, headers: [...kept, ...(cookie === undefined ? [] : [["Cookie", cookie] as const]), ...fields, ...ours] };
+  const sent: HeaderField[] = [];
+  const cookies: string[] = [];
+  for (const field of headers) {
+    const canonical = canonicalHeader(field[0]);
+    if (canonical === "host" || replaced.has(canonical)) continue;
+    if (canonical === "cookie") cookies.push(field[1]);
+    else if (isOfConnection(canonical) || isPlatformHeader(canonical)) continue;
+    else if (!dropped.has(canonical) || framing.has(canonical)) sent.push(field);
+  }
+  const cookie = withoutPlatformCookies(cookies);
+  if (cookie !== undefined) sent.push(["Cookie", cookie]);
+  let own = host;
+  for (const field of set) {
+    if (canonicalHeader(field[0]) === "host") own = field[1];
+    else sent.push(field);
+  }
+  if (clientIp !== "") sent.push(["X-Forwarded-For", clientIp]);
+  sent.push(["X-Forwarded-Host", host], ["X-Forwarded-Proto", "https"], ["X-Forwarded-Ssl", "on"]);
+  sent.push(["X-Forwarded-Server", server], [assertionHeader, assertion]);
+  return { host: own, headers: sent };
 }
 
 /** Fields that `Connection` cannot drop: the message would end elsewhere for the application than for this agent. */

@@ -15,14 +15,19 @@ export interface ResponseFacts {
 /** The fields with which a response goes to the client. Pure. */
 export function responseHeaders({ headers, host, redirect }: ResponseFacts): readonly HeaderField[] {
   const dropped = namedByConnection(headers);
-  return headers.flatMap(([name, value]): readonly HeaderField[] => {
+  const passed: HeaderField[] = [];
+  for (const field of headers) {
+    const [name, value] = field;
     const canonical = canonicalHeader(name);
-    if (isOfConnection(name) || (dropped.has(canonical) && canonical !== "content-length")) return [];
-    if (canonical === "location") return [[name, rewrittenLocation(value, host, redirect)]];
-    if (canonical !== "set-cookie") return [[name, value]];
-    const cookie = allowedSetCookie(value, hostname(host));
-    return cookie === undefined ? [] : [[name, cookie]];
-  });
+    if (isOfConnection(canonical) || (dropped.has(canonical) && canonical !== "content-length")) continue;
+    if (canonical === "location") passed.push([name, rewrittenLocation(value, host, redirect)]);
+    else if (canonical !== "set-cookie") passed.push(field);
+    else {
+      const cookie = allowedSetCookie(value, hostname(host));
+      if (cookie !== undefined) passed.push([name, cookie]);
+    }
+  }
+  return passed;
 }
 
 /** The target of a redirect, at the public address if it leads to one of these hosts. Pure. */

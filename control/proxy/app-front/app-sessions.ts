@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
@@ -126,7 +126,5 @@ export class AppSessions {
 }
 
 function digestOf({ credential: { id, secret, subject }, app, attempt = "" }: Omit<AppCall, "peer">): string {
-  return createHash("sha256")
-    .update(JSON.stringify([id, secret, subject, app, attempt]))
-    .digest("base64");
+  return hash("sha256", JSON.stringify([id, secret, subject, app, attempt]), "base64");
 }
