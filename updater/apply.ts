@@ -3,7 +3,7 @@ import { followStep } from "./follow-step.ts";
 import { installStep } from "./install-step.ts";
 import type { RefusedConfiguration, UpgradeInProgress } from "./parse-state.ts";
 import { rollBackStep } from "./roll-back-step.ts";
-import { type AgentFacts, type Fault, judge, type WatchResult } from "./service.ts";
+import { type AgentFacts, judge, type Unhealthy, type WatchResult } from "./service.ts";
 import type { Ending, Tick } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
@@ -82,7 +82,8 @@ async function activateStep(tick: Tick, begun: UpgradeInProgress): Promise<Endin
   try {
     const agent = await tick.world.service.facts();
     // Before the new process reads it: what is changed meanwhile counts as changed.
-    config = await tick.configuration(agent.config);
+    tick.learnAgent(agent);
+    config = await tick.configuration();
     result = await handOver(tick, upgrade, agent);
   } catch (thrown) {
     if (!(thrown instanceof UpgradeError)) throw thrown;
@@ -99,18 +100,20 @@ async function activateStep(tick: Tick, begun: UpgradeInProgress): Promise<Endin
         detail: `${to} is installed${result.healthy ? "" : ` and ${result.why}`}; the network is down: the next run checks whether the version is healthy`,
       };
     case "bad":
-      await tick.move(upgrade, { phase: "rolling_back", ...(!result.healthy && { why: result.why, ...refused(result.fault, config) }) });
+      await tick.move(upgrade, { phase: "rolling_back", ...(!result.healthy && { why: result.why, ...refused(result, config) }) });
       return undefined;
   }
 }
 
-function refused(fault: Fault, config: RefusedConfiguration | undefined): Pick<UpgradeInProgress, "config"> {
-  return fault === "configuration" && config !== undefined ? { config } : {};
+function refused({ refusesConfiguration }: Unhealthy, config: RefusedConfiguration | undefined): Pick<UpgradeInProgress, "config"> {
+  return refusesConfiguration && config !== undefined ? { config } : {};
 }
 
 async function handOver(tick: Tick, { to, before }: UpgradeInProgress, agent: AgentFacts): Promise<WatchResult> {
   const { service, signal } = tick.world;
-  if (!agent.active && agent.failed === true) return { healthy: false, why: "systemd has given up on the agent", fault: "process" };
+  if (!agent.active && agent.failed === true) {
+    return { healthy: false, why: "systemd has given up on the agent", fault: "process", refusesConfiguration: agent.refusesConfiguration === true };
+  }
   if (!agent.active) return { healthy: true };
   // A process between two starts comes back as the new version by itself.
   if (agent.mainPid !== undefined && agent.version !== to) {

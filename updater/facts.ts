@@ -9,7 +9,7 @@ import { UpgradeError } from "./upgrade-error.ts";
 export async function gather(tick: Tick): Promise<Facts> {
   const { service, package: name, schedule, updater } = tick.world;
   const agent = await service.facts();
-  tick.learnHost(agent.hostId);
+  tick.learnAgent(agent);
   const endpoint = await tick.endpoint();
   const packages = await readPackages(tick);
   const { installed, updaterPackage } = packages;

@@ -1,33 +1,79 @@
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { chmod, mkdtemp, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { fileStamp } from "./file-stamp.ts";
 
-test("a stamp stays as long as the file does, and is another one after each change", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "platform-stamp-"));
-  const file = join(folder, "platform.yaml");
-  try {
-    expect(await fileStamp(file)).toBeUndefined();
-    const seen: (string | undefined)[] = [];
-    const changes = [
-      () => writeFile(file, "a: 1\n"),
-      () => writeFile(file, "a: 22\n"),
-      async () => {
-        await writeFile(`${file}.new`, "b: 22\n");
-        await rename(`${file}.new`, file);
-      },
-    ];
-    for (const change of changes) {
-      await change();
-      const stamp = await fileStamp(file);
-      expect(stamp).toMatch(/^[0-9a-f]{32}$/);
-      expect(await fileStamp(file)).toBe(stamp);
-      seen.push(stamp);
-    }
-    expect(new Set(seen).size).toBe(changes.length);
-    expect(await fileStamp(join(file, "below"))).toBeUndefined();
-  } finally {
-    await rm(folder, { recursive: true });
+let folder = "";
+let file = "";
+let key = "";
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "platform-stamp-"));
+  [file, key] = [join(folder, "platform.yaml"), join(folder, "state", "stamp-key")];
+});
+afterEach(async () => await rm(folder, { recursive: true }));
+
+const stampOf = (path = file): Promise<string | undefined> => fileStamp(path, key);
+
+async function replaceBy(text: string): Promise<void> {
+  await writeFile(`${file}.new`, text, { mode: 0o600 });
+  await rename(`${file}.new`, file);
+}
+
+test("a stamp is another one for other contents, also of the same length, and for another mode", async () => {
+  const seen: (string | undefined)[] = [];
+  for (const change of [() => replaceBy("a: 1\n"), () => replaceBy("a: 2\n"), () => chmod(file, 0o640)]) {
+    await change();
+    expect(await stampOf()).toMatch(/^[0-9a-f]{32}$/);
+    seen.push(await stampOf());
   }
+  expect(new Set(seen).size).toBe(3);
+});
+
+test("a file that is written, replaced or given its owner again is the same one", async () => {
+  await replaceBy("a: 1\n");
+  const before = await stampOf();
+  const { uid, gid } = await stat(file);
+  const nightly = [
+    () => replaceBy("a: 1\n"),
+    () => writeFile(file, "a: 1\n"),
+    () => utimes(file, 1, 1),
+    () => execFileSync("chown", [`${uid}:${gid}`, file]),
+  ];
+  for (const rewrite of nightly) {
+    await rewrite();
+    expect(await stampOf()).toBe(before);
+  }
+});
+
+test("the stamp says nothing without the key, which is its owner's alone; with another key it is another one", async () => {
+  const text = "auth_token: 1234\n";
+  await replaceBy(text);
+  const before = await stampOf();
+  const { uid, gid, mode } = await stat(file);
+  const plain = createHash("sha256").update(`${uid} ${gid} ${mode}\n${text}`).digest("hex");
+  expect(plain.startsWith(before ?? "")).toBe(false);
+  expect((await stat(key)).mode & 0o777).toBe(0o600);
+  expect((await readFile(key)).length).toBe(32);
+  // A full disk has cut it.
+  await writeFile(key, "half");
+  const after = await stampOf();
+  expect(after).toMatch(/^[0-9a-f]{32}$/);
+  expect(after).not.toBe(before);
+  expect(await stampOf()).toBe(after);
+});
+
+test("there is none for a file that is missing, is a folder or a pipe, or is too large, nor without a key", async () => {
+  expect(await stampOf()).toBeUndefined();
+  await writeFile(file, Buffer.alloc(1_048_577));
+  expect(await stampOf()).toBeUndefined();
+  await writeFile(file, Buffer.alloc(1_048_576));
+  expect(await stampOf()).toMatch(/^[0-9a-f]{32}$/);
+  expect(await stampOf(folder)).toBeUndefined();
+  expect(await stampOf(join(file, "below"))).toBeUndefined();
+  execFileSync("mkfifo", [join(folder, "pipe")]);
+  expect(await stampOf(join(folder, "pipe"))).toBeUndefined();
+  expect(await fileStamp(file, join(file, "key"))).toBeUndefined();
 });

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { createLog } from "../core/log/log.ts";
 import { withProxyVariables } from "../core/transport/dial/proxy-environment.ts";
 import { version } from "../core/versions/version.ts";
@@ -79,7 +80,7 @@ export async function openWorld(places: Places, { say, signal }: Pick<World, "sa
       return await askEndpoint(endpoint, { env, signal, ca: settings.ca, hostId });
     },
     updaterOnDisk: () => tryUpdater("/usr/sbin/platform-upgrade", { env: places.env, signal }),
-    stampOf: fileStamp,
+    stampOf: (file) => fileStamp(file, join(places.state, "stamp-key")),
     package: settings.package,
     schedule: settings.schedule,
     minimum: settings.minimum,

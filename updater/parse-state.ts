@@ -51,6 +51,8 @@ export interface SkippedVersion {
 export interface UpdaterState {
   readonly updater_version?: string;
   readonly host_id?: string;
+  /** Path of the agent's configuration file, as it last reported it. */
+  readonly config_file?: string;
   readonly channel?: string;
   readonly current?: string;
   readonly target?: string;
@@ -67,7 +69,8 @@ export interface UpdaterState {
 }
 
 const maxSkipped = 20;
-const maxText = 500;
+/** Longest text, characters. */
+export const maxText = 500;
 const phases = ["installing", "watching", "rolling_back", "following"] as const;
 const befores = ["stopped", "silent", "answering", "ready"] as const;
 
@@ -87,7 +90,7 @@ export function parseState(text: string): UpdaterState | undefined {
   if (value.upgrade !== undefined && upgrade === undefined) return undefined;
   const reason = shortText(value.reason);
   return {
-    ...texts(value, ["updater_version", "host_id", "channel", "current", "target", "detail", "at"]),
+    ...texts(value, ["updater_version", "host_id", "config_file", "channel", "current", "target", "detail", "at"]),
     ...(reason !== undefined && isReason(reason) && { reason }),
     ...(typeof value.signed_at === "number" && Number.isSafeInteger(value.signed_at) && { signed_at: value.signed_at }),
     ...(upgrade !== undefined && { upgrade }),

@@ -19,7 +19,7 @@ export async function rollBackStep(tick: Tick, begun: UpgradeInProgress): Promis
   }
   const result = await handBack(tick, upgrade);
   // The previous version has the same fault: it is not the version's.
-  const innocent = !result.healthy && (result.fault === "tunnel" || result.fault === "refused");
+  const innocent = !result.healthy && (result.fault === "tunnel" || (result.fault === "refused" && !result.refusesConfiguration));
   const since = tick.world.now().toISOString();
   const skipped = { version: to, since, why, ...(config !== undefined && { config }) };
   await tick.forget(innocent ? tick.state.skip : addSkipped(tick.state.skip, skipped));
@@ -59,7 +59,7 @@ async function handBack(tick: Tick, { from, before }: UpgradeInProgress): Promis
   if (agent.mainPid !== undefined && agent.version !== from) await tick.bestEffort("could not reload the agent", () => service.reload());
   const reloaded = await service.watch(expected);
   // A restart would end the process that runs, and the previous version would refuse the configuration again.
-  if (reloaded.healthy || reloaded.fault === "tunnel" || reloaded.fault === "configuration") return reloaded;
+  if (reloaded.healthy || reloaded.fault === "tunnel" || (reloaded.fault === "refused" && reloaded.refusesConfiguration)) return reloaded;
   tick.world.say(`restarting the agent: ${reloaded.why}`);
   const failed = await tick.bestEffort("could not restart the agent", () => service.restart());
   return failed === undefined ? await service.watch(expected) : reloaded;

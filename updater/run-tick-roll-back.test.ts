@@ -74,6 +74,20 @@ describe("a run", () => {
     expect(await tick(host)).toMatchObject({ reason: "upgraded" });
   });
 
+  test("tries it again also where systemd itself started it with the configuration, after a power cut", async () => {
+    const host = new MemoryHost({ answer: wants("1.1.0"), qualities: { "1.1.0": "choosy" } });
+    for (let killAfter = 1; host.packages.disk.get("platform-ent") === "1.0.0"; killAfter += 1) await tick(host, { killAfter });
+    host.config = "wrong";
+    host.reboot();
+    expect(host.running).toBeUndefined();
+    const until = "it is tried again once /etc/platform.yaml is changed";
+    expect(await tick(host)).toMatchObject({ reason: "rolled_back", detail: expect.stringContaining(until) });
+    expect([host.installed, host.running]).toEqual(["1.0.0", "1.0.0"]);
+    expect(await tick(host)).toMatchObject({ reason: "known_bad" });
+    host.config = "right";
+    expect(await tick(host)).toMatchObject({ reason: "upgraded" });
+  });
+
   test("skips it for good where the running agent is too old to name the error", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0"), qualities: { "1.1.0": "choosy" } });
     host.agent.isTaciturn = true;
@@ -138,7 +152,7 @@ describe("a run", () => {
     const world = host.world();
     const { reload } = world.service;
     // The tunnel's port is closed from the reload on, the endpoint's is not.
-    const watch = async () => ({ healthy: false, why: "its tunnel is missing", fault: "tunnel" }) as const;
+    const watch = async () => ({ healthy: false, why: "its tunnel is missing", fault: "tunnel", refusesConfiguration: false }) as const;
     expect(await runTick({ ...world, service: { ...world.service, reload, watch } }, { forced: false })).toMatchObject({ reason: "rolled_back" });
     expect(host.found.skip).toEqual([]);
   });

@@ -12,9 +12,6 @@ const rows: readonly (readonly [fault: Fault | "none", before: AgentBefore, up: 
   ["refused", "ready", "bad", "wait"],
   ["refused", "answering", "bad", "wait"],
   ["refused", "silent", "keep", "keep"],
-  ["configuration", "ready", "bad", "wait"],
-  ["configuration", "answering", "bad", "wait"],
-  ["configuration", "silent", "keep", "keep"],
   ["tunnel", "ready", "bad", "wait"],
   ["tunnel", "answering", "keep", "keep"],
   ["tunnel", "silent", "keep", "keep"],
@@ -22,6 +19,6 @@ const rows: readonly (readonly [fault: Fault | "none", before: AgentBefore, up: 
 ];
 
 test.for(rows)("fault %s, %s before: %s with a network, %s without", ([fault, before, up, down]) => {
-  const result = fault === "none" ? ({ healthy: true } as const) : ({ healthy: false, why: "x", fault } as const);
+  const result = fault === "none" ? ({ healthy: true } as const) : ({ healthy: false, why: "x", fault, refusesConfiguration: false } as const);
   expect([judge(result, before, true), judge(result, before, false)]).toEqual([up, down]);
 });

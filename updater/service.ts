@@ -20,6 +20,8 @@ export interface AgentFacts {
   readonly active: boolean;
   /** systemd has given up on it (unit state `failed`), unlike one that was stopped. */
   readonly failed?: boolean;
+  /** No process runs, and the last one ended with an error that another configuration may mend. */
+  readonly refusesConfiguration?: boolean;
   readonly enabled: boolean;
   readonly mainPid?: number;
   /** From the status socket of `mainPid`; omitted if it does not answer. */
@@ -47,12 +49,19 @@ export interface WatchOptions {
  * Faults of an unhealthy agent:
  * - `process`: it exited, keeps failing, stays silent; or it answers and is not ready although it is control itself (services auth or proxy);
  * - `refused`: the previous process kept running (`reload.state=failed`) and serves on;
- * - `configuration`: as `refused`, with an error that another configuration may mend;
  * - `tunnel`: it runs and answers with the right version, and is not ready.
- * The caller must find out whether the network caused the last three.
+ * The caller must find out whether the network caused the last two.
  */
-export type Fault = "process" | "refused" | "configuration" | "tunnel";
-export type WatchResult = { readonly healthy: true } | { readonly healthy: false; readonly why: string; readonly fault: Fault };
+export type Fault = "process" | "refused" | "tunnel";
+export type WatchResult = { readonly healthy: true } | Unhealthy;
+
+export interface Unhealthy {
+  readonly healthy: false;
+  readonly why: string;
+  readonly fault: Fault;
+  /** Of `process` and `refused`: the new process ended with an error that another configuration may mend. */
+  readonly refusesConfiguration: boolean;
+}
 
 /**
  * Verdict on a new version from its watched agent. `keep`: it is not worse than before. `wait`: the network is down, which proves nothing
@@ -65,7 +74,6 @@ export function judge(result: WatchResult, before: AgentBefore, networkUp: boole
     case "process":
       return "bad";
     case "refused":
-    case "configuration":
       return networkUp ? "bad" : "wait";
     case "tunnel":
       if (before !== "ready") return "keep";

@@ -3,7 +3,8 @@ import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 import type { EndpointAnswer } from "./endpoint-answer.ts";
 import type { Proof } from "./judge-proof.ts";
 import type { World } from "./open-world.ts";
-import { addSkipped, type RefusedConfiguration, type UpdaterState, type UpgradeInProgress, withoutSkipped } from "./parse-state.ts";
+import { addSkipped, maxText, type RefusedConfiguration, type UpdaterState, type UpgradeInProgress, withoutSkipped } from "./parse-state.ts";
+import type { AgentFacts } from "./service.ts";
 import type { FoundState } from "./state.ts";
 
 /** Result of a run. */
@@ -90,7 +91,8 @@ export class Tick {
   }
 
   /** The configuration file of the agent as it is now; undefined if its path is not known. */
-  async configuration(file: string | undefined): Promise<RefusedConfiguration | undefined> {
+  async configuration(): Promise<RefusedConfiguration | undefined> {
+    const file = this.state.config_file;
     return file === undefined ? undefined : { file, stamp: (await this.world.stampOf(file)) ?? "" };
   }
 
@@ -100,12 +102,17 @@ export class Tick {
     this.#found = { state, damaged: false };
   }
 
-  /** Stored at the end of the run, without its own write. */
-  learnHost(hostId: string | undefined): void {
-    if (hostId !== undefined && hostId.length <= 80) this.#found = { ...this.#found, state: { ...this.state, host_id: hostId } };
+  /** Stored with the next write. What a process that is gone had reported stays true: systemd starts the next one with the same file. */
+  learnAgent({ hostId, config }: Pick<AgentFacts, "hostId" | "config">): void {
+    const state = {
+      ...this.state,
+      ...(hostId !== undefined && hostId.length <= 80 && { host_id: hostId }),
+      ...(config !== undefined && config.length <= maxText && { config_file: config }),
+    };
+    this.#found = { ...this.#found, state };
   }
 
-  /** Stored at the end of the run, like the host. */
+  /** Stored with the next write, like what the agent reports. */
   learnProof(proof: Proof): void {
     if (proof.kind === "signed") this.#found = { ...this.#found, state: { ...this.state, signed_at: proof.issued } };
   }

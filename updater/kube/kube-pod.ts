@@ -1,5 +1,4 @@
-import { exitCodes } from "../../core/errors/platform-error.ts";
-import { configurationErrors } from "../configuration-errors.ts";
+import { configurationStatuses } from "../configuration-errors.ts";
 import { countOf, type JsonObject, listOf, objectOf, textOf, textsOf } from "./json-value.ts";
 
 /** What is wrong with a pod, by itself: its image cannot be pulled, its program ends, the container cannot start, or it has not been ready for long. */
@@ -84,9 +83,6 @@ export function configurationOf(metadata: JsonObject): string {
   return (textsOf(metadata.annotations)["checksum/config"] ?? "").slice(0, 80);
 }
 
-/** Exit statuses of our program for such errors. */
-const ofConfiguration: ReadonlySet<unknown> = new Set([...configurationErrors].map((code) => exitCodes[code]));
-
 type Faults = Pick<KubePod, "fault" | "why" | "refusesConfiguration">;
 
 function faultOf(container: JsonObject, isReady: boolean): Faults {
@@ -101,7 +97,7 @@ function faultOf(container: JsonObject, isReady: boolean): Faults {
   if (reason === "CrashLoopBackOff" || (ends >= maxEnds && ended.exitCode !== undefined)) {
     const status = typeof ended.exitCode === "number" ? ` with status ${ended.exitCode}` : "";
     const told = plain(ends === 0 ? reason : `its program has ended ${ends} times${status}`);
-    return { fault: "crash", why: told, refusesConfiguration: ofConfiguration.has(ended.exitCode) };
+    return { fault: "crash", why: told, refusesConfiguration: configurationStatuses.has(ended.exitCode) };
   }
   return { fault: undefined, why, refusesConfiguration: false };
 }

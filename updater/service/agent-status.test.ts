@@ -64,6 +64,15 @@ test("the unit's state is read from the output of systemctl", () => {
   expect(parseUnitState(text)).toEqual({ activeState: "active", subState: "running", unitFileState: "enabled", mainPid: 812, restarts: 2 });
 });
 
+test.for([
+  ["1", "2", 2],
+  ["1", "0", 0],
+  ["2", "9", undefined],
+  ["0", "0", undefined],
+] as const)("ExecMainCode=%s and ExecMainStatus=%s: exit status %s", ([code, status, exitStatus]) => {
+  expect(parseUnitState(`MainPID=0\nExecMainCode=${code}\nExecMainStatus=${status}\n`).exitStatus).toBe(exitStatus);
+});
+
 test("a missing unit is inactive", () => {
   const state = parseUnitState("MainPID=0\nActiveState=inactive\nSubState=dead\nUnitFileState=\n");
   expect(isActive(state)).toBe(false);

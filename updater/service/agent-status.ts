@@ -107,9 +107,13 @@ export interface UnitState {
   readonly mainPid: number;
   /** Restarts by systemd itself since the unit was started manually. */
   readonly restarts: number;
+  /** Exit status of the last process; undefined while one runs, and of one that a signal ended. */
+  readonly exitStatus?: number;
 }
 
-export const shownProperties = "ActiveState,SubState,UnitFileState,MainPID,NRestarts";
+export const shownProperties = "ActiveState,SubState,UnitFileState,MainPID,NRestarts,ExecMainCode,ExecMainStatus";
+/** `CLD_EXITED` of waitid(2): it ended by itself. */
+const exited = "1";
 
 /** `Name=value` lines. NRestarts is missing before systemd 235. */
 export function parseUnitState(text: string): UnitState {
@@ -125,6 +129,7 @@ export function parseUnitState(text: string): UnitState {
     unitFileState: found.get("UnitFileState") ?? "",
     mainPid: Number(found.get("MainPID")) || 0,
     restarts: Number(found.get("NRestarts")) || 0,
+    ...(found.get("ExecMainCode") === exited && { exitStatus: Number(found.get("ExecMainStatus")) || 0 }),
   };
 }
 

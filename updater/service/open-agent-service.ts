@@ -3,6 +3,7 @@ import { readlink } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../../core/log/log.ts";
 import { unixGet } from "../../core/transport/dial/get-over.ts";
+import { configurationStatuses } from "../configuration-errors.ts";
 import { type CommandResult, runCommand, standardPath } from "../run-command.ts";
 import type { AgentFacts, AgentService, WatchOptions, WatchResult } from "../service.ts";
 import { UpgradeError } from "../upgrade-error.ts";
@@ -90,6 +91,7 @@ function factsOf(seen: Look | undefined): AgentFacts {
   return {
     active: isActive(state),
     ...(state.activeState === "failed" && { failed: true }),
+    ...(state.mainPid === 0 && configurationStatuses.has(state.exitStatus) && { refusesConfiguration: true }),
     enabled: state.unitFileState.startsWith("enabled"),
     ...(state.mainPid !== 0 && { mainPid: state.mainPid }),
     ...(status !== undefined && { version: status.version, ready: status.ready }),
@@ -119,7 +121,7 @@ async function watch(see: () => Promise<Look | undefined>, options: Watching): P
     }
     await sleep(pauseMs, undefined, { signal });
   }
-  return { healthy: false, fault: "process", why: "systemd did not report the state of the service" };
+  return { healthy: false, fault: "process", why: "systemd did not report the state of the service", refusesConfiguration: false };
 }
 
 const limits = { timeoutMs: 2000, maxBytes: 65_536 };

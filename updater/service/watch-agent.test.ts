@@ -15,7 +15,7 @@ interface Story {
   /** The state this many seconds after the first check. */
   readonly at: (seconds: number) => Omit<Look, "at">;
   readonly expected?: Partial<Expected>;
-  readonly result: { readonly healthy: true } | { readonly healthy: false; readonly fault: string };
+  readonly result: { readonly healthy: true } | { readonly healthy: false; readonly fault: string; readonly refusesConfiguration: boolean };
   readonly within: number;
 }
 
@@ -31,7 +31,7 @@ function play({ at, expected: more }: Pick<Story, "at" | "expected">): { result:
 }
 
 const healthy = { healthy: true } as const;
-const bad = (fault: string): { healthy: false; fault: string } => ({ healthy: false, fault });
+const bad = (fault: string, refusesConfiguration = false) => ({ healthy: false, fault, refusesConfiguration }) as const;
 const failed = (at: number): AgentStatus => ({ ...old, reload: { state: "failed", version: "1.1.0", error: "exit status 1", at } });
 
 const stories: readonly Story[] = [
@@ -58,7 +58,7 @@ const stories: readonly Story[] = [
     return {
       name: `the successor reported ${code}`,
       at: () => ({ unit: running, status }),
-      result: bad(index < 3 ? "configuration" : "refused"),
+      result: bad("refused", index < 3),
       within: 1,
     };
   }),
@@ -100,6 +100,33 @@ const stories: readonly Story[] = [
     within: 15,
   },
   { name: "exits and does not come back", at: () => ({ unit: waiting }), result: bad("process"), within: 8 },
+  ...([2, 4, 5, 1, 9, undefined] as const).map((exitStatus, index): Story => {
+    const ended = { ...waiting, ...(exitStatus !== undefined && { exitStatus }) };
+    return {
+      name: `systemd starts it, and it ends with status ${exitStatus}`,
+      at: (s) => ({ unit: { ...ended, restarts: Math.floor(s / 5.5) } }),
+      result: bad("process", index < 3),
+      within: 6,
+    };
+  }),
+  {
+    name: "systemd starts it, it ends with status 2, and runs for a moment when it is looked at",
+    at: (s) => ({ unit: s < 5 ? { ...waiting, exitStatus: 2 } : { ...running, mainPid: 30, restarts: 2 } }),
+    result: bad("process", true),
+    within: 5,
+  },
+  {
+    name: "the version before ended with status 2, and the one that follows it crashes",
+    at: (s) => ({ unit: { ...waiting, exitStatus: s < 5 ? 2 : 1, restarts: Math.floor(s / 5.5) } }),
+    result: bad("process"),
+    within: 6,
+  },
+  {
+    name: "systemd has given up, after status 2",
+    at: () => ({ unit: { ...waiting, activeState: "failed", subState: "failed", exitStatus: 2 } }),
+    result: bad("process", true),
+    within: 0,
+  },
   { name: "failed", at: () => ({ unit: { ...waiting, activeState: "failed", subState: "failed" } }), result: bad("process"), within: 0 },
   { name: "hangs", at: () => ({ unit: running, current: true }), result: bad("process"), within: 30 },
   { name: "answers, then hangs", at: (s) => ({ unit: running, ...(s < 8 && { status: fresh }) }), result: bad("process"), within: 38 },

@@ -1,5 +1,5 @@
-import { configurationErrors } from "../configuration-errors.ts";
-import type { Fault, WatchResult } from "../service.ts";
+import { configurationErrors, configurationStatuses } from "../configuration-errors.ts";
+import type { Fault, Unhealthy, WatchResult } from "../service.ts";
 import { type AgentStatus, isActive, type UnitState } from "./agent-status.ts";
 
 /** One check of the agent. */
@@ -31,6 +31,8 @@ export interface Watch {
   readonly downSince?: number;
   /** Since when the main process has not answered. */
   readonly silentSince?: number;
+  /** The process that ended last did so with an error that another configuration may mend. */
+  readonly refusesConfiguration: boolean;
 }
 
 const second = 1000;
@@ -61,6 +63,7 @@ function next(before: Watch | undefined, look: Look, expected: Expected): Watch 
     ...(well && { well: { pid: unit.mainPid, since: (samePid ? before?.well?.since : undefined) ?? at } }),
     ...(!running && { downSince: before?.downSince ?? at }),
     ...(running && status === undefined && { silentSince: before?.silentSince ?? at }),
+    refusesConfiguration: unit.mainPid === 0 ? configurationStatuses.has(unit.exitStatus) : (before?.refusesConfiguration ?? false),
   };
 }
 
@@ -74,13 +77,13 @@ function faultOf(watch: Watch, look: Look, expected: Expected): WatchResult | un
   const { at, unit, status } = look;
   const crashes = unit.restarts - watch.restarts + (unit.subState === "auto-restart" ? 1 : 0);
   // One exit is how an agent that cannot reload comes back.
-  if (crashes >= 2) return unhealthy("process", "the process exits soon after its start");
-  if (unit.activeState === "failed" || unit.activeState === "inactive") return unhealthy("process", `the service is ${unit.activeState}`);
-  if (watch.downSince !== undefined && at - watch.downSince >= downMs) return unhealthy("process", "the process exited and was not restarted");
+  if (crashes >= 2) return ended(watch, "the process exits soon after its start");
+  if (unit.activeState === "failed" || unit.activeState === "inactive") return ended(watch, `the service is ${unit.activeState}`);
+  if (watch.downSince !== undefined && at - watch.downSince >= downMs) return ended(watch, "the process exited and was not restarted");
   if (status !== undefined && hasRefused(status, expected)) {
     const { error, code } = status.reload;
-    const fault = code !== undefined && configurationErrors.has(code) ? "configuration" : "refused";
-    return unhealthy(fault, `the new process did not take over${error === undefined ? "" : `: ${error}`}`);
+    const refusesConfiguration = code !== undefined && configurationErrors.has(code);
+    return { ...unhealthy("refused", `the new process did not take over${error === undefined ? "" : `: ${error}`}`), refusesConfiguration };
   }
   if (expected.wasReady && watch.silentSince !== undefined && at - watch.silentSince >= silentMs) {
     return unhealthy("process", `the process has not answered on its status socket for ${(at - watch.silentSince) / second} s`);
@@ -109,6 +112,11 @@ function overdue(watch: Watch, { at, status, current }: Look, { version }: Expec
   return unhealthy("tunnel", "the process runs, but has no tunnel to the cluster");
 }
 
-function unhealthy(fault: Fault, why: string): WatchResult {
-  return { healthy: false, fault, why };
+/** No process stays: systemd started it, so its exit status alone tells a configuration that it refuses from a version that does not run. */
+function ended({ refusesConfiguration }: Watch, why: string): Unhealthy {
+  return { ...unhealthy("process", refusesConfiguration ? `${why}: it refuses its configuration` : why), refusesConfiguration };
+}
+
+function unhealthy(fault: Fault, why: string): Unhealthy {
+  return { healthy: false, fault, why, refusesConfiguration: false };
 }

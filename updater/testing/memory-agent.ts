@@ -1,4 +1,4 @@
-import type { AgentFacts, AgentService, WatchOptions, WatchResult } from "../service.ts";
+import type { AgentFacts, AgentService, Fault, WatchOptions, WatchResult } from "../service.ts";
 import type { UpgradeError } from "../upgrade-error.ts";
 import type { MortalRun } from "./mortal-run.ts";
 
@@ -39,10 +39,7 @@ export class MemoryAgent {
 
   /** systemd starts the version on disk. */
   boot(): void {
-    const version = this.#around.onDisk();
-    const starts = this.#around.enabled && version !== undefined && !["crashes", "dies"].includes(this.#quality(version));
-    this.running = starts ? version : undefined;
-    this.#failed = version !== undefined && this.#quality(version) === "dies";
+    if (this.#around.enabled) this.#start("restart");
   }
 
   service(): AgentService {
@@ -96,12 +93,11 @@ export class MemoryAgent {
   }
 
   #watch({ version, wasReady }: WatchOptions): WatchResult {
-    if (this.running === undefined) return { healthy: false, why: "the process keeps failing", fault: "process" };
-    if (this.running !== version) {
-      const choosy = this.#quality(version) === "choosy" && !this.isTaciturn;
-      return { healthy: false, why: "the previous process kept running", fault: choosy ? "configuration" : "refused" };
-    }
-    if (wasReady && !this.#ready(version)) return { healthy: false, why: "its tunnel is missing", fault: "tunnel" };
+    const choosy = this.#quality(version) === "choosy";
+    const unhealthy = (fault: Fault, why: string, refusesConfiguration = false) => ({ healthy: false, why, fault, refusesConfiguration }) as const;
+    if (this.running === undefined) return unhealthy("process", "the process keeps failing", choosy);
+    if (this.running !== version) return unhealthy("refused", "the previous process kept running", choosy && !this.isTaciturn);
+    if (wasReady && !this.#ready(version)) return unhealthy("tunnel", "its tunnel is missing");
     return { healthy: true };
   }
 }
