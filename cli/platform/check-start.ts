@@ -5,23 +5,26 @@ import { readConfigFile } from "../../core/config/read-config-file.ts";
 import { type PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { WebCertificate } from "../../core/resources/proxy-facts.ts";
 import type { Call } from "../command.ts";
-import type { Result } from "../output.ts";
+import { type Result, writeNote } from "../output.ts";
+import { chooseConfigFile } from "./choose-config-file.ts";
 import type { ProcessFacts } from "./reload/process-state.ts";
 import { requireSameFolder } from "./reload/same-folder.ts";
-import { otherProcesses } from "./reload/status-socket.ts";
+import { type AskedProcesses, askProcesses } from "./reload/status-socket.ts";
 import type { Services } from "./services.ts";
 
-export const defaultConfigFile = "/etc/platform.yaml";
 /** Environment of the unit, for a manual check beside the service. */
 const usualRuntimeDirectory = "/run/platform";
 
 /**
  * `platform start --check`: reports every refusal that is possible before a start. Without --config it checks the configuration with which the
- * service runs. Throws PlatformError as the start would.
+ * service runs, or else the default one, and notes which of them it is before anything can be refused. Throws PlatformError as the start would.
  */
 export async function checkStart(services: Services, { io, options }: Call): Promise<Result> {
-  const running = await mainProcess(io.env.RUNTIME_DIRECTORY?.split(":")[0] ?? usualRuntimeDirectory);
-  const file = resolve(options.text("config") ?? running?.config ?? defaultConfigFile);
+  const asked = await askService(io.env.RUNTIME_DIRECTORY?.split(":")[0] ?? usualRuntimeDirectory);
+  const running = mainOf(asked);
+  const { file: chosen, note } = chooseConfigFile({ wanted: options.text("config"), running, silent: asked?.silent });
+  const file = resolve(chosen);
+  if (note !== undefined) writeNote(io, note);
   const { config, warnings } = await readConfigFile(file, hostname());
   const moved = running?.config === file ? await movedFolder(running, config.platform.data_dir) : [];
   // The unit runs this with each reload, which has been refused then. After a check by hand the service may also be restarted.
@@ -52,11 +55,18 @@ export async function certificatesOf(runtimeDirectory: string | undefined): Prom
 
 /** The main process of the service with this runtime directory. Never throws. */
 export async function mainProcess(runtimeDirectory: string | undefined): Promise<ProcessFacts | undefined> {
-  if (runtimeDirectory === undefined) return undefined;
+  return runtimeDirectory === undefined ? undefined : mainOf(await askService(runtimeDirectory));
+}
+
+function mainOf(asked: AskedProcesses | undefined): ProcessFacts | undefined {
+  return asked?.answers.find(({ role }) => role === "main");
+}
+
+/** Undefined if this user may not read the runtime directory; without one, no service runs. */
+async function askService(runtimeDirectory: string): Promise<AskedProcesses | undefined> {
   try {
-    return (await otherProcesses(runtimeDirectory)).find(({ role }) => role === "main");
-  } catch {
-    // No service runs, or this user may not read its runtime directory.
-    return undefined;
+    return await askProcesses(runtimeDirectory);
+  } catch (thrown) {
+    return thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT" ? { answers: [], silent: [] } : undefined;
   }
 }

@@ -12,7 +12,8 @@ import { formatHostPort, type HostPort, parseHostPort } from "../../core/transpo
 import { dialWebPort } from "../../core/transport/upgrade/dial-web-port.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
-import { defaultConfigFile, mainProcess } from "./check-start.ts";
+import { mainProcess } from "./check-start.ts";
+import { defaultConfigFile } from "./choose-config-file.ts";
 
 /**
  * `platform leave`: removes this host from its cluster, and then the identity that it keeps. The identity goes last: an interrupted run is repeated.

@@ -73,19 +73,34 @@ async function statusOf(folder: string, facts: () => ProcessFacts): Promise<Stat
 
 /** The states of the other processes of this service. One that does not answer is omitted, and its socket removed once it is gone. */
 export async function otherProcesses(folder: string): Promise<readonly ProcessFacts[]> {
+  return (await askProcesses(folder)).answers;
+}
+
+/** Answers of the other processes of a service. */
+export interface AskedProcesses {
+  readonly answers: readonly ProcessFacts[];
+  /** Those that live and gave no answer: not within the second that each has, or (`isDenied`) not to this user. */
+  readonly silent: readonly { readonly pid: number; readonly isDenied: boolean }[];
+}
+
+/** Asks all of them at once. The socket of one that is gone is removed. Throws when the folder cannot be read. */
+export async function askProcesses(folder: string): Promise<AskedProcesses> {
   const names = (await readdir(folder)).filter((name) => Number(socketName.exec(name)?.[1] ?? process.pid) !== process.pid);
-  const answers = await Promise.all(
+  const answers: ProcessFacts[] = [];
+  const silent: { pid: number; isDenied: boolean }[] = [];
+  await Promise.all(
     names.map(async (name) => {
       const path = join(folder, name);
+      const pid = Number(socketName.exec(name)?.[1]);
       try {
         const { body } = await unixGet(path, "/process", limits);
-        return processSchema.parse(JSON.parse(body.toString()));
-      } catch {
+        answers.push(processSchema.parse(JSON.parse(body.toString())));
+      } catch (thrown) {
         // One that lives may be about to listen: the system creates its file a moment before.
-        if (!isAlive(Number(socketName.exec(name)?.[1]))) await rm(path, { force: true });
-        return undefined;
+        if (isAlive(pid)) silent.push({ pid, isDenied: thrown instanceof Error && "code" in thrown && thrown.code === "EACCES" });
+        else await rm(path, { force: true });
       }
     }),
   );
-  return answers.filter((answer) => answer !== undefined);
+  return { answers, silent };
 }
