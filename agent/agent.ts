@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { otherCluster } from "../core/api/ca-pin.ts";
-import { toPlatformError } from "../core/errors/platform-error.ts";
+import { type PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
 import { serviceNames } from "../core/kinds/service-kinds.ts";
 import type { Log } from "../core/log/log.ts";
 import { giveBack, whenQuiet } from "../core/memory/give-back.ts";
@@ -36,6 +36,8 @@ export interface AgentState {
   /** Open user streams. */
   readonly sessions: number;
   readonly connected: boolean;
+  /** Why it is not connected, as far as it knows. */
+  readonly problem?: PlatformError | undefined;
 }
 
 export interface AgentDeps {
@@ -153,7 +155,7 @@ async function openAgent(config: AgentConfig, { log, env, prepared, elsewhere = 
   return {
     identity,
     outbox,
-    state: () => ({ hostId, cluster, tunnels: reach.tunnels, sessions: streams.open, connected: reach.isConnected }),
+    state: () => ({ hostId, cluster, tunnels: reach.tunnels, sessions: streams.open, connected: reach.isConnected, problem: reach.problem }),
     retire: () => {
       updater.stop();
       return reach.retire();

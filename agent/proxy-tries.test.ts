@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { PlatformError } from "../core/errors/platform-error.ts";
+import { silentLog } from "../core/log/log.ts";
 import type { ClusterProxy } from "../core/resources/proxy.ts";
 import { anyProxy } from "./next-tunnels.ts";
 import { ProxyTries } from "./proxy-tries.ts";
@@ -17,6 +19,18 @@ test("without a list, any proxy that answers where the host joined", () => {
   expect(tries.address(anyProxy)).toBe(home);
   tries.failed("a", { livedMs: 100, now: 1000, hasOthers: false });
   expect(notBefore(tries, anyProxy)).toBeGreaterThan(1000);
+});
+
+test("the last failure is known until a tunnel is up; another proxy than the wanted one is none", () => {
+  const tries = fresh();
+  const log = (code: "unavailable" | "conflict", message: string): void =>
+    tries.logFailure(new PlatformError(code, message), { id: anyProxy, at: home, now: 0, log: silentLog });
+  expect(tries.problem).toBeUndefined();
+  log("unavailable", "could not resolve lb.example.com");
+  log("conflict", "this address leads to a proxy that has a tunnel already");
+  expect(tries.problem).toMatchObject({ code: "unavailable", message: "could not resolve lb.example.com" });
+  tries.met("a", home);
+  expect(tries.problem).toBeUndefined();
 });
 
 test("a proxy never met is tried at its own address and where the host joined, alternately", () => {

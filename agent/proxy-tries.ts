@@ -54,6 +54,8 @@ export class ProxyTries {
   /** Ids of the proxies that have ever been on the list. */
   readonly #listed = new Set<string>();
   #proxies: readonly ClusterProxy[] = [];
+  /** Error of the last failed attempt since a tunnel was up; another proxy than the wanted one does not count. */
+  problem: PlatformError | undefined;
 
   constructor(options: ProxyTriesOptions) {
     this.#options = options;
@@ -112,6 +114,7 @@ export class ProxyTries {
 
   met(id: string, address: string): void {
     this.#metAt.set(id, address);
+    this.problem = undefined;
   }
 
   /** Records a failed attempt, or the end of a tunnel. */
@@ -140,6 +143,7 @@ export class ProxyTries {
     const cause = error.cause === undefined ? undefined : errorText(error.cause);
     const facts = { proxy: this.proxy(id)?.name, at, code: error.code, error: error.message, hint: error.hint, cause, retryMs };
     // A load balancer may lead to proxies that were met before: that is not a fault until it has happened many times.
+    if (error.code !== "conflict") this.problem = error;
     if (error.code !== "conflict") log.warn("no tunnel", facts);
     else if (this.failures(id) === this.patience) log.warn("no tunnel", { ...facts, hint: stickyHint });
     else log.debug("no tunnel", facts);

@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import type { PlatformError } from "../core/errors/platform-error.ts";
 
 /** How users reach this host: through tunnels to proxies, or at a port of its own. */
 export interface Reach {
@@ -6,6 +7,8 @@ export interface Reach {
   readonly tunnels: number;
   /** Whether users can reach it now. */
   readonly isConnected: boolean;
+  /** Why it is not connected: the last attempt's error; undefined while it is, or before one has failed. */
+  readonly problem: PlatformError | undefined;
   /** A byte stream to the auth service; undefined where this mode has none. */
   openAuth(): Promise<Duplex> | undefined;
   /** Reports the host's current status to the cluster. */

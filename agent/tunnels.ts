@@ -109,6 +109,10 @@ export class Tunnels implements Reach {
     return this.tunnels > 0;
   }
 
+  get problem(): PlatformError | undefined {
+    return this.isConnected ? undefined : this.#tries.problem;
+  }
+
   /**
    * Another process serves this host from now on: notifies the proxies, serves streams that they opened before they knew, lets streams
    * end, and resolves when all tunnels have ended.

@@ -68,6 +68,7 @@ export class FollowAuth {
   #hasNews = false;
   /** The watch goes on over the connection before until it is answered over the next one. */
   #isMoving = false;
+  #problem: PlatformError | undefined;
   #wake = new AbortController();
   /** JSON of the offers that the auth service has; undefined: it must get them. */
   #reported: string | undefined;
@@ -86,6 +87,11 @@ export class FollowAuth {
 
   get isUp(): boolean {
     return this.#watch.isUp;
+  }
+
+  /** The last attempt's error; undefined while it is connected, or before one has failed. */
+  get problem(): PlatformError | undefined {
+    return this.isUp ? undefined : this.#problem;
   }
 
   /** Something in the report has changed. */
@@ -116,7 +122,8 @@ export class FollowAuth {
 
   #retry(thrown: unknown, retryMs: number): void {
     const { log, drop, renew } = this.#options;
-    const { code, message: error, hint } = toPlatformError(thrown ?? new PlatformError("unavailable", "the auth service ended the watch"));
+    this.#problem = toPlatformError(thrown ?? new PlatformError("unavailable", "the auth service ended the watch"));
+    const { code, message: error, hint } = this.#problem;
     // A connection whose other end is gone would swallow the next watch too.
     const replace = this.isUp ? renew : drop;
     if (code === "timeout") replace();

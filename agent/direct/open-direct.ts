@@ -72,6 +72,9 @@ export async function openDirect(options: DirectOptions): Promise<Reach> {
     get isConnected() {
       return follow.isUp;
     },
+    get problem() {
+      return follow.problem;
+    },
     openAuth: () => undefined,
     tell: () => follow.tell(),
     // The new process reports this host from now on. A watch would count as its own, so this one asks: its streams must hear of changed roles.

@@ -1,4 +1,5 @@
 import type { PlatformConfig } from "../../core/config/platform-config.ts";
+import type { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { FailedReload, WebCertificate } from "../../core/resources/proxy-facts.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
@@ -36,7 +37,15 @@ export interface ControlReport {
 
 /** A running agent's report about itself. */
 export interface AgentReport {
-  state(): { readonly hostId: string; readonly cluster: string; readonly tunnels: number; readonly sessions: number; readonly connected: boolean };
+  state(): {
+    readonly hostId: string;
+    readonly cluster: string;
+    readonly tunnels: number;
+    readonly sessions: number;
+    readonly connected: boolean;
+    /** Why it is not connected, as far as it knows. */
+    readonly problem?: PlatformError | undefined;
+  };
 }
 
 interface Deps {

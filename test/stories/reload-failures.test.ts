@@ -77,7 +77,8 @@ describe("a reload that goes wrong", () => {
         const file = join(folder, "platform.yaml");
         await writeFile(file, (await readFile(file, "utf8")).replace(/proxy_server: .*/, "proxy_server: 127.0.0.1:1"));
       },
-      /not ready within 30 s/,
+      /not ready within 30 s: .*127\.0\.0\.1:1/,
+      "unavailable",
     ],
     [
       "finds another folder",

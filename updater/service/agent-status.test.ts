@@ -37,6 +37,15 @@ describe("the status of the agent", () => {
     expect(reload).toEqual({ state: "failed", version: "1.1.0", error: "exit status 1", at: Date.parse("2026-11-20T16:00:01Z") });
   });
 
+  test("has the reason why it is not connected, and whether that is why a reload failed", () => {
+    const problem = { error: "could not connect to\nproxy.test:443", code: "unavailable" };
+    const reload = { state: "failed", error: "it was not ready", code: "unavailable", disconnected: true };
+    expect(parseAgentStatus(JSON.stringify({ pid: 1, version: "1.1.0", problem, reload }))).toMatchObject({
+      problem: "could not connect to proxy.test:443",
+      reload: { code: "unavailable", disconnected: true },
+    });
+  });
+
   test("needs no more than a process and its version", () => {
     const least = { pid: 1, version: "1.0.0", ready: false, services: [], sessions: 0, draining: [], reload: { state: "none" } };
     expect(parseAgentStatus('{"pid":1,"version":"1.0.0"}')).toEqual(least);

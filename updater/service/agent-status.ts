@@ -8,6 +8,8 @@ export interface AgentStatus {
   /** Path of its configuration file. */
   readonly config?: string;
   readonly ready: boolean;
+  /** Why it is not connected: the last error of its connections; omitted while it is, and by an earlier version. */
+  readonly problem?: string;
   readonly services: readonly string[];
   readonly sessions: number;
   readonly draining: readonly { readonly sessions: number }[];
@@ -20,6 +22,8 @@ export interface Reload {
   readonly error?: string;
   /** Code of the error that the new process itself reported; omitted by an earlier version, or if it reported none. */
   readonly code?: ErrorCode;
+  /** The new process ran, and could not connect while this one was connected. */
+  readonly disconnected?: boolean;
   /** Milliseconds since 1970. */
   readonly at?: number;
 }
@@ -35,6 +39,7 @@ export function parseAgentStatus(json: string): AgentStatus | undefined {
   const version = textOf(value.version);
   if (pid === undefined || version === undefined) return undefined;
   const [hostId, config] = [textOf(value.host_id), textOf(value.config)];
+  const problem = isObject(value.problem) ? textOf(value.problem.error) : undefined;
   const draining = listOf(value.draining).flatMap((one) => (isObject(one) ? [{ sessions: countOf(one.sessions) ?? 0 }] : []));
   return {
     pid,
@@ -42,6 +47,7 @@ export function parseAgentStatus(json: string): AgentStatus | undefined {
     ...(hostId !== undefined && { hostId }),
     ...(config !== undefined && { config }),
     ready: value.ready === true,
+    ...(problem !== undefined && { problem }),
     services: listOf(value.services).flatMap((one) => textOf(one) ?? []),
     sessions: countOf(value.sessions) ?? 0,
     draining,
@@ -58,6 +64,7 @@ function reloadOf(value: unknown): Reload {
     ...(version !== undefined && { version }),
     ...(error !== undefined && { error }),
     ...(code !== undefined && isErrorCode(code) && { code }),
+    ...(value.disconnected === true && { disconnected: true }),
     ...(at !== undefined && { at }),
   };
 }

@@ -15,7 +15,7 @@ interface Story {
   /** The state this many seconds after the first check. */
   readonly at: (seconds: number) => Omit<Look, "at">;
   readonly expected?: Partial<Expected>;
-  readonly result: { readonly healthy: true } | { readonly healthy: false; readonly fault: string; readonly refusesConfiguration: boolean };
+  readonly result: { readonly healthy: true } | { readonly healthy: false; readonly fault: string; readonly refusesConfiguration: boolean; readonly why?: string };
   readonly within: number;
 }
 
@@ -38,6 +38,12 @@ const stories: readonly Story[] = [
   { name: "well from the start", at: () => ({ unit: running, status: fresh }), result: healthy, within: 10 },
   { name: "handed over after 20 s", at: (s) => ({ unit: running, status: s < 20 ? old : fresh }), result: healthy, within: 30 },
   { name: "ready after 50 s", at: (s) => ({ unit: running, status: { ...fresh, ready: s >= 50 } }), result: healthy, within: 60 },
+  {
+    name: "no tunnel, and the agent knows why",
+    at: () => ({ unit: running, status: { ...fresh, ready: false, problem: "could not resolve proxy.test" } }),
+    result: { ...bad("tunnel"), why: "the process runs, but has no tunnel to the cluster: could not resolve proxy.test" },
+    within: 60,
+  },
   { name: "no tunnel", at: () => ({ unit: running, status: { ...fresh, ready: false } }), result: bad("tunnel"), within: 60 },
   {
     name: "no tunnel, as before",
@@ -62,6 +68,12 @@ const stories: readonly Story[] = [
       within: 1,
     };
   }),
+  {
+    name: "the successor could not connect, where the one before was connected",
+    at: () => ({ unit: running, status: { ...old, reload: { ...failed(1_000_500).reload, code: "unavailable", disconnected: true } } }),
+    result: bad("refused", true),
+    within: 1,
+  },
   {
     name: "the successor failed, and called itself something else than its package",
     at: (s) => ({ unit: running, status: s < 30 ? old : { ...old, reload: { state: "failed", version: "1.0.9", at: 1_030_000 } } }),

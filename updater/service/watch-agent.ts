@@ -81,8 +81,9 @@ function faultOf(watch: Watch, look: Look, expected: Expected): WatchResult | un
   if (unit.activeState === "failed" || unit.activeState === "inactive") return ended(watch, `the service is ${unit.activeState}`);
   if (watch.downSince !== undefined && at - watch.downSince >= downMs) return ended(watch, "the process exited and was not restarted");
   if (status !== undefined && hasRefused(status, expected)) {
-    const { error, code } = status.reload;
-    const refusesConfiguration = code !== undefined && configurationErrors.has(code);
+    const { error, code, disconnected } = status.reload;
+    // The one before is connected with the configuration as it read it: a wrong address in the new one may be all that is the matter.
+    const refusesConfiguration = disconnected === true || (code !== undefined && configurationErrors.has(code));
     return { ...unhealthy("refused", `the new process did not take over${error === undefined ? "" : `: ${error}`}`), refusesConfiguration };
   }
   if (expected.wasReady && watch.silentSince !== undefined && at - watch.silentSince >= silentMs) {
@@ -109,7 +110,8 @@ function overdue(watch: Watch, { at, status, current }: Look, { version }: Expec
   if (status.version !== version) return unhealthy("refused", `the answering process has version ${status.version}`);
   const control = status.services.some((service) => service === "auth" || service === "proxy");
   if (control) return unhealthy("process", "the process runs, but does not serve all its configured services");
-  return unhealthy("tunnel", "the process runs, but has no tunnel to the cluster");
+  const { problem } = status;
+  return unhealthy("tunnel", `the process runs, but has no tunnel to the cluster${problem === undefined ? "" : `: ${problem}`}`);
 }
 
 /** No process stays: systemd started it, so its exit status alone tells a configuration that it refuses from a version that does not run. */

@@ -43,6 +43,15 @@ describe("decideHandover", () => {
     expect(decideHandover(facts).act).toBe(act);
   });
 
+  test("names the last error of a successor that does not connect, and that it is one of its connection", () => {
+    const problem = { error: "could not resolve proxy.test", code: "unavailable" } as const;
+    const why = "it was not ready within 30 s: could not resolve proxy.test";
+    expect(decideHandover({ ...base, ...after(readyMs), problem })).toEqual({ act: "give up", why, problem });
+    expect(decideHandover({ ...base, ...after(readyMs) })).toEqual({ act: "give up", why: "it was not ready within 30 s" });
+    expect(decideHandover({ ...base, ...after(readyMs), problem, fault: "it ended" })).toEqual({ act: "give up", why: "it ended" });
+    expect(decideHandover({ startedAt: start, ...after(readyMs), problem }).act).toBe("hand over");
+  });
+
   const time = fc.integer({ min: 0, max: 200_000 });
   const maybe = fc.option(time, { nil: undefined });
 

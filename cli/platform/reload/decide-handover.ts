@@ -1,3 +1,5 @@
+import type { ConnectionProblem } from "./process-state.ts";
+
 /** The old process's knowledge of its successor. Times are ms of one monotonic clock. */
 export interface HandoverFacts {
   readonly now: number;
@@ -8,6 +10,8 @@ export interface HandoverFacts {
   readonly heardAt?: number | undefined;
   /** When every configured service became ready; undefined: not yet. */
   readonly readySince?: number | undefined;
+  /** Why it is not connected, as it last reported. */
+  readonly problem?: ConnectionProblem | undefined;
   /** When this process itself was connected; undefined: it is not, so the same cannot be required of the other. */
   readonly connectedSince?: number | undefined;
 }
@@ -15,7 +19,12 @@ export interface HandoverFacts {
 export type Handover =
   | { readonly act: "wait" }
   | { readonly act: "hand over"; readonly why: string }
-  | { readonly act: "give up"; readonly why: string };
+  | {
+      readonly act: "give up";
+      readonly why: string;
+      /** Set if the successor runs and could not connect, while this process is connected. */
+      readonly problem?: ConnectionProblem;
+    };
 
 /** How long a ready process is observed before it takes over, ms. */
 export const probationMs = 10_000;
@@ -26,7 +35,7 @@ export const silenceMs = 20_000;
 
 /** Decides about the successor of this process. Pure. */
 export function decideHandover(facts: HandoverFacts): Handover {
-  const { now, startedAt, fault, heardAt, readySince, connectedSince } = facts;
+  const { now, startedAt, fault, heardAt, readySince, problem, connectedSince } = facts;
   if (fault !== undefined) return { act: "give up", why: fault };
   const silent = now - (heardAt ?? startedAt);
   if (silent >= silenceMs) return { act: "give up", why: heardAt === undefined ? "it did not start" : "it hangs" };
@@ -36,7 +45,9 @@ export function decideHandover(facts: HandoverFacts): Handover {
   // A thing that this process cannot do either is not held against the other: the network may be down.
   const measuredSince = connectedSince === undefined ? undefined : Math.max(startedAt, connectedSince);
   if (measuredSince !== undefined) {
-    return now - measuredSince >= readyMs ? { act: "give up", why: `it was not ready within ${readyMs / 1000} s` } : { act: "wait" };
+    if (now - measuredSince < readyMs) return { act: "wait" };
+    const late = `it was not ready within ${readyMs / 1000} s`;
+    return problem === undefined ? { act: "give up", why: late } : { act: "give up", why: `${late}: ${problem.error}`, problem };
   }
   return now - startedAt >= readyMs ? { act: "hand over", why: "it runs, and neither process is connected" } : { act: "wait" };
 }

@@ -22,6 +22,7 @@ describe("messages", () => {
 
   test.for<FromNew>([
     { type: "state", pid: 8, version: "1.1.0", ready: true },
+    { type: "state", pid: 8, version: "1.1.0", ready: false, problem: { error: "no", code: "unavailable" } },
     { type: "failed", error: "no", code: "invalid" },
     { type: "failed", error: "no" },
     { type: "taken" },
@@ -32,6 +33,9 @@ describe("messages", () => {
 
   test("messages and fields of a later version are left alone", () => {
     expect(decodeFromOld('{"type":"somersault","height":3}')).toBeUndefined();
+    const state = { type: "state", pid: 8, version: "2.0.0", ready: false } as const;
+    expect(decodeFromNew(JSON.stringify({ ...state, problem: { error: "no", code: "enchanted" } }))).toEqual({ ...state, problem: { error: "no" } });
+    expect(decodeFromNew(JSON.stringify({ ...state, problem: 7 }))).toEqual(state);
     expect(decodeFromNew('{"type":"taken","at":3}')).toEqual({ type: "taken" });
     expect(decodeFromNew('{"type":"failed","error":"no","code":"enchanted"}')).toEqual({ type: "failed", error: "no" });
   });

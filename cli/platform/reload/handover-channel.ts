@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { z } from "zod";
 import { errorCodes, errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { parseJson } from "../../../core/resources/document.ts";
+import { connectionProblemSchema } from "./process-state.ts";
 
 /*
  * Messages between the previous process and its successor on descriptor 3 of the latter, a stream
@@ -40,7 +41,11 @@ const fromOldSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("reload") }),
 ]);
 const fromNewSchema = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("state"), pid: z.int(), version: z.string().max(64), ready: z.boolean() }),
+  // `problem`: why it is not connected; an earlier version leaves it out.
+  z.object({
+    ...{ type: z.literal("state"), pid: z.int(), version: z.string().max(64), ready: z.boolean() },
+    problem: connectionProblemSchema.optional().catch(undefined),
+  }),
   // `code`: an earlier version leaves it out, a later one may have others.
   z.object({ type: z.literal("failed"), error: text, code: z.enum(errorCodes).optional().catch(undefined) }),
   z.object({ type: z.literal("taken") }),

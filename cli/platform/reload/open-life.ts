@@ -82,7 +82,11 @@ export async function openLife(options: LifeOptions): Promise<Life> {
   return {
     stopping: stopping.signal,
     retire: retire.signal,
-    begin: () => predecessor?.follow({ log, ready: () => state.isReady, takeOver, announced: () => void voice.ready(), reload, stop }),
+    begin: () =>
+      predecessor?.follow({
+        ...{ log, ready: () => state.isReady, problem: () => state.problem },
+        ...{ takeOver, announced: () => void voice.ready(), reload, stop },
+      }),
     [Symbol.asyncDispose]: async () => {
       clearInterval(reporting);
       predecessor?.close();

@@ -5,12 +5,15 @@ import type { HandedSocket } from "../../../core/transport/listen-sockets.ts";
 import { version } from "../../../core/versions/version.ts";
 import type { HostNames } from "../services.ts";
 import { decodeFromOld, type FromOld, MessageChannel } from "./handover-channel.ts";
+import type { ConnectionProblem } from "./process-state.ts";
 import { handoverVariable } from "./start-successor.ts";
 
 export interface SuccessorRole {
   readonly log: Log;
   /** Everything is ready, as far as possible before it accepts connections. */
   readonly ready: () => boolean;
+  /** Why it is not connected, as far as it knows. */
+  readonly problem: () => ConnectionProblem | undefined;
   /** Becomes the main process. Rejects when it cannot. */
   readonly takeOver: (hosts: readonly HostNames[]) => Promise<void>;
   /** The service manager knows that this is the main process. */
@@ -80,7 +83,7 @@ export class Predecessor {
   /** Reports its state every second, and follows the other's messages. */
   follow(role: SuccessorRole): void {
     this.#role = role;
-    const tell = (): void => this.#channel.send({ type: "state", pid: process.pid, version, ready: role.ready() });
+    const tell = (): void => this.#channel.send({ type: "state", pid: process.pid, version, ready: role.ready(), problem: role.problem() });
     tell();
     this.#timer = setInterval(tell, stateMs).unref();
     for (const message of this.#early.splice(0)) this.#receive(message);

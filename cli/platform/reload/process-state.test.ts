@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { ProcessState } from "./process-state.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { ProcessState, processSchema } from "./process-state.ts";
 
 test("a failed reload is remembered in one line until one succeeds, and the cluster is notified of each change", () => {
   const state = new ProcessState(["proxy"], "main", { config: "/etc/platform.yaml", data_dir: "/var/lib/platform" });
@@ -26,6 +27,17 @@ test("a failed reload is remembered in one line until one succeeds, and the clus
   state.reload = { state: "done" };
   expect(state.failedReload).toBeUndefined();
   expect(told).toBe(3);
+});
+
+test("a process that is not connected reports its agent's last error", () => {
+  const state = new ProcessState(["ssh"], "standby");
+  const agent = { hostId: "h", cluster: "c", tunnels: 0, sessions: 0, connected: false };
+  state.reportAgent({ state: () => agent });
+  expect(state.facts()).not.toHaveProperty("problem");
+  const problem = new PlatformError("unavailable", `could not resolve proxy.test${"x".repeat(2000)}`);
+  state.reportAgent({ state: () => ({ ...agent, problem }) });
+  expect(processSchema.parse(JSON.parse(JSON.stringify(state.facts()))).problem).toEqual({ error: problem.message.slice(0, 1000), code: "unavailable" });
+  expect(processSchema.parse({ ...state.facts(), problem: { error: "x", code: "of a later version" } }).problem).toEqual({ error: "x" });
 });
 
 test.for([[["ssh"]], [["app"]], [["auth", "proxy", "app"]]] as const)(

@@ -7,6 +7,10 @@ import type { AgentReport, ControlReport, HostNames } from "../services.ts";
 
 const kinds: readonly string[] = serviceNames;
 
+/** Why a process is not connected: the last error of its agent. Codes of a later version are left out. */
+export const connectionProblemSchema = z.object({ error: z.string().max(4_000), code: z.enum(errorCodes).optional().catch(undefined) });
+export type ConnectionProblem = z.infer<typeof connectionProblemSchema>;
+
 const reloadSchema = z.object({
   state: z.enum(["none", "starting", "failed", "done"]),
   pid: z.int().optional(),
@@ -14,6 +18,8 @@ const reloadSchema = z.object({
   error: z.string().optional(),
   /** Code of the error, where the new process itself reported one. */
   code: z.enum(errorCodes).optional().catch(undefined),
+  /** The new process ran, and could not connect while this one was connected. */
+  disconnected: z.boolean().optional(),
   /** Time of the change to this state, RFC 3339. */
   at: z.string().optional(),
 });
@@ -28,6 +34,7 @@ export const processSchema = z.object({
   started: z.string(),
   /** Everything is ready; for an agent: its tunnel is up. */
   ready: z.boolean(),
+  problem: connectionProblemSchema.optional().catch(undefined),
   services: z.array(z.string()),
   tunnels: z.int(),
   /** Open streams of users. */
@@ -120,6 +127,12 @@ export class ProcessState {
     return this.#serves && (!hasAgent || this.#agent?.state().connected === true);
   }
 
+  /** Undefined while it is connected, and where the agent does not know. */
+  get problem(): ConnectionProblem | undefined {
+    const problem = this.#agent?.state().problem;
+    return problem && { error: problem.message.slice(0, 1_000), code: problem.code };
+  }
+
   /** A stream to the agent of this process is relayed by its proxy too: it counts once. */
   get sessions(): number {
     return Math.max(this.#control?.state().sessions ?? 0, this.#agent?.state().sessions ?? 0);
@@ -141,6 +154,7 @@ export class ProcessState {
   facts(): ProcessFacts {
     const [agent, control] = [this.#agent?.state(), this.#control?.state()];
     const cluster = agent?.cluster ?? control?.cluster;
+    const { problem } = this;
     return {
       pid: process.pid,
       version,
@@ -148,6 +162,7 @@ export class ProcessState {
       ...(cluster !== undefined && { cluster }),
       started: this.#started.toISOString(),
       ready: this.isReady && this.#role !== "draining",
+      ...(problem !== undefined && { problem }),
       services: [...this.#services],
       tunnels: (agent?.tunnels ?? 0) + (control?.tunnels ?? 0),
       sessions: this.sessions,

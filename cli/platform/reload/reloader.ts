@@ -4,7 +4,7 @@ import type { Log } from "../../../core/log/log.ts";
 import type { HandedSocket, ListenSockets } from "../../../core/transport/listen-sockets.ts";
 import { decideHandover, type Handover } from "./decide-handover.ts";
 import { decodeFromNew, type FromNew, MessageChannel } from "./handover-channel.ts";
-import type { ProcessState } from "./process-state.ts";
+import type { ConnectionProblem, ProcessState } from "./process-state.ts";
 import type { DataFolder } from "./same-folder.ts";
 import { startSuccessor } from "./start-successor.ts";
 
@@ -41,6 +41,8 @@ interface Successor {
   version?: string;
   heardAt?: number;
   readySince?: number | undefined;
+  /** Why it is not connected, as it last reported. */
+  problem?: ConnectionProblem | undefined;
   fault?: string;
   /** Code of the error that it reported as its fault. */
   code?: ErrorCode | undefined;
@@ -109,7 +111,7 @@ export class Reloader {
     if (verdict.act === "hand over" && (await this.#handOver(successor, verdict.why))) return;
     const why = verdict.act === "give up" ? verdict.why : (successor.fault ?? "it did not take over");
     await this.#end(successor, why);
-    this.#failed(why, successor);
+    this.#failed(why, successor, verdict.act === "give up" ? verdict.problem : undefined);
     if (verdict.act === "hand over") await this.#deps.reclaim();
   }
 
@@ -143,6 +145,7 @@ export class Reloader {
         successor.heardAt = now;
         successor.version = message.version;
         successor.readySince = message.ready ? (successor.readySince ?? now) : undefined;
+        successor.problem = message.problem;
         if (this.#deps.state.reload.state === "starting") {
           this.#deps.state.reload = { ...this.#deps.state.reload, pid: successor.pid, version: message.version };
         }
@@ -166,8 +169,7 @@ export class Reloader {
       if (this.#isStopping) return { act: "give up", why: "this process stops" };
       const now = performance.now();
       this.#connectedSince = this.#deps.state.isReady ? (this.#connectedSince ?? now) : undefined;
-      const { startedAt, fault, heardAt, readySince } = successor;
-      const verdict = decideHandover({ now, startedAt, fault, heardAt, readySince, connectedSince: this.#connectedSince });
+      const verdict = decideHandover({ ...successor, now, connectedSince: this.#connectedSince });
       if (verdict.act !== "wait") return verdict;
       await this.#pause(lookMs);
     }
@@ -206,7 +208,7 @@ export class Reloader {
     this.#successor = undefined;
   }
 
-  #failed(why: string, successor?: Successor): void {
+  #failed(why: string, successor?: Successor, problem?: ConnectionProblem): void {
     const { log, state, say } = this.#deps;
     log.error("reload failed", { reason: why, pid: successor?.pid, version: successor?.version });
     state.reload = {
@@ -215,6 +217,7 @@ export class Reloader {
       at: new Date().toISOString(),
       ...(successor !== undefined && { pid: successor.pid, version: successor.version }),
       ...(successor !== undefined && why === successor.fault && { code: successor.code }),
+      ...(problem !== undefined && { code: problem.code, disconnected: true }),
     };
     say(`last reload failed: ${state.failedReload?.error ?? why}`);
   }
