@@ -23,7 +23,7 @@ export const upgradeReasons = {
   version_nonsense: "the version endpoint's answer is not a version",
   not_configured: "no endpoint is configured, a setting cannot be read, or the package is not installed",
   package_missing: "the repository does not have the wanted version",
-  repository_unreachable: "the package repository cannot be reached",
+  repository_unreachable: "the package repository cannot be reached, or refuses this host",
   signature_wrong: "the repository or the package is not signed by a key that this host trusts, or its index has expired",
   no_space: "there is not enough room on the disk for the package",
   no_way_back: "the package for a roll-back could not be kept, so nothing was installed",

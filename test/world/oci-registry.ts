@@ -38,6 +38,8 @@ export class OciRegistry implements AsyncDisposable {
   fault: Fault;
   /** `anonymous`: a token that everybody gets; `user:password`: one for these credentials. */
   wantsToken: string | undefined;
+  /** Answer of the token server to all; undefined: by what it is asked. */
+  tokenStatus: number | undefined;
   /** Blobs are handed out from another path by a redirect. */
   redirectsBlobs = false;
   readonly requests: string[] = [];
@@ -142,6 +144,7 @@ export class OciRegistry implements AsyncDisposable {
   }
 
   #token(request: IncomingMessage, response: ServerResponse, query: string): void {
+    if (this.tokenStatus !== undefined) return void response.writeHead(this.tokenStatus).end();
     const basic = Buffer.from((request.headers.authorization ?? "").replace("Basic ", ""), "base64").toString();
     const isAllowed = (this.wantsToken === "anonymous" || basic === this.wantsToken) && query.includes("scope=repository%3Ap%3Apull");
     response.writeHead(isAllowed ? 200 : 401).end(isAllowed ? '{"token":"the-token"}' : "{}");

@@ -64,10 +64,13 @@ test("an unsigned image, a signature of another digest and one of another versio
 test("a missing image is missing; a registry that fails, refuses or is silent says nothing about it", async () => {
   expect(await check("9.9.9")).toMatchObject({ kind: "missing" });
   publish("1.2.0");
-  for (const fault of [429, 500, 503, 403, 302] as const) {
+  for (const fault of [429, 500, 503, 302] as const) {
     registry.fault = fault;
-    expect(await check("1.2.0"), String(fault)).toMatchObject({ kind: "unknown" });
+    expect(await check("1.2.0"), String(fault)).toMatchObject({ kind: "unknown", isDenied: false, detail: expect.stringContaining(String(fault)) });
   }
+  registry.fault = 403;
+  const detail = expect.stringMatching(/status 403 .*updater\.pullSecret.*imagePullSecrets/);
+  expect(await check("1.2.0")).toMatchObject({ kind: "unknown", isDenied: true, detail });
   registry.fault = "silent";
   expect(await check("1.2.0")).toMatchObject({ kind: "unknown" });
   expect(
@@ -95,7 +98,12 @@ test("a token is fetched where the registry wants one, with credentials where it
   registry.wantsToken = "anonymous";
   expect(await check("1.4.0")).toMatchObject({ kind: "good" });
   registry.wantsToken = "user:secret";
-  expect(await check("1.4.0")).toMatchObject({ kind: "unknown", detail: expect.stringContaining("pullCredentials") });
+  expect(await check("1.4.0")).toMatchObject({ kind: "unknown", isDenied: true, detail: expect.stringContaining("updater.pullSecret") });
+  for (const status of [429, 503]) {
+    registry.tokenStatus = status;
+    expect(await check("1.4.0"), String(status)).toMatchObject({ kind: "unknown", isDenied: false, detail: expect.stringContaining(`status ${status}`) });
+  }
+  registry.tokenStatus = undefined;
   const dockerConfig = JSON.stringify({ auths: { [registry.host]: { auth: Buffer.from("user:secret").toString("base64") } } });
   expect(await check("1.4.0", { dockerConfig })).toMatchObject({ kind: "good" });
 });

@@ -31,7 +31,7 @@ export async function checkImage(name: string, options: CheckOptions): Promise<I
     if (misfit !== undefined) return { kind: "missing", detail: `${name} ${misfit}` };
     return (await findFlaw({ place, digest, version, name }, options)) ?? { kind: "good", digest };
   } catch (thrown) {
-    return { kind: "unknown", detail: registryFailure(thrown) };
+    return { kind: "unknown", detail: registryFailure(thrown), isDenied: thrown instanceof PlatformError && thrown.code === "denied" };
   }
 }
 

@@ -11,10 +11,6 @@ const half = (pods: readonly object[], more = {}) => ({
 });
 const newPod = (at: number, more = {}) => brokenPod(at, 1380, { image: to, ...more });
 const oldPod = (at: number, more = {}) => readyPod(at, { revision: "old", ...more });
-const verdict = (kind: "missing" | "unknown" | "refused") => ({ image: { name: `${name}:1.1.0`, verdict: { kind, detail: "x" } } });
-/** The registry has the image, and a pod has not been able to pull it since the second. */
-const pulls = (more = {}, since = 1380) => ({ ...rolling(more), ...half([oldPod(0), oldPod(1), newPod(2, { fault: "pull", unreadySince: since })]) });
-
 updateTable("an update that has begun", [
   [
     "all pods have it and are ready",
@@ -62,47 +58,6 @@ updateTable("an update that has begun", [
   ],
   ["its container cannot start", { ...rolling(), ...half([oldPod(0), oldPod(1), newPod(2, { fault: "start" })]) }, { act: "roll_back" }],
   [
-    "its image cannot be pulled, for a moment",
-    { ...rolling(), ...half([oldPod(0), oldPod(1), brokenPod(2, 1450, { image: to, fault: "pull" })]) },
-    stays("rolling_out"),
-  ],
-  [
-    "its image cannot be pulled for two minutes, and nobody has asked the registry again",
-    { ...pulls(), image: undefined },
-    { act: "check", name: `${name}:1.1.0` },
-  ],
-  [
-    "its image cannot be pulled for two minutes, and the registry does not answer: the network is not the version's fault",
-    { ...pulls(), ...verdict("unknown") },
-    stays("rolling_out", "unreachable"),
-  ],
-  ["the same for an hour", { ...pulls({}, -2100), ...verdict("unknown") }, stays("rolling_out", "unreachable")],
-  ["the registry has lost its image", { ...pulls(), ...verdict("missing") }, { act: "roll_back", why: expect.stringContaining("cannot pull") }],
-  ["its signature is not accepted any more", { ...pulls(), ...verdict("refused") }, { act: "roll_back" }],
-  ["its image cannot be pulled, and the registry has it", pulls(), { act: "watch", update: { available: 1500 } }],
-  ["the same, within the kubelet's pauses", pulls({ available: 901 }), stays("rolling_out", "another attempt")],
-  ["the same, beyond them", pulls({ available: 900 }), { act: "roll_back", why: expect.stringContaining("cannot pull") }],
-  [
-    "the same, and the version endpoint does not answer",
-    { ...pulls({ available: 900 }), wanted: { endpoint: { kind: "failed", reason: "endpoint_unreachable", detail: "x" } } },
-    stays("rolling_out", "unreachable"),
-  ],
-  [
-    "the registry had it, and is away again: the pauses count from its return",
-    { ...pulls({ available: 900 }), ...verdict("unknown") },
-    { act: "watch", update: expect.not.objectContaining({ available: 900 }) },
-  ],
-  [
-    "its image was pulled after all",
-    { ...rolling({ available: 900 }), ...half([oldPod(0), oldPod(1), brokenPod(2, 1490, { image: to })]) },
-    { act: "watch", update: expect.not.objectContaining({ available: 900 }) },
-  ],
-  [
-    "its image cannot be pulled, and another pod of it keeps failing",
-    { ...pulls(), ...verdict("unknown"), pods: [newPod(1, { fault: "pull" }), newPod(2, { fault: "crash" })] },
-    { act: "roll_back", why: expect.stringContaining("keeps failing") },
-  ],
-  [
     "its pod is not ready for five minutes, and the network is up",
     { ...rolling(), ...half([oldPod(0), oldPod(1), brokenPod(2, 1200, { image: to })]) },
     { act: "roll_back" },
@@ -120,11 +75,6 @@ updateTable("an update that has begun", [
       wanted: { endpoint: { kind: "failed", reason: "endpoint_unreachable", detail: "x" } },
     },
     stays("rolling_out", "unreachable"),
-  ],
-  [
-    "a Deployment whose controller has given up",
-    { ...rolling(), ...half([oldPod(0), brokenPod(2, 1490, { image: to })], { kind: "Deployment", isStalled: true }) },
-    { act: "roll_back" },
   ],
   [
     "was broken before: it is not rolled back at once",

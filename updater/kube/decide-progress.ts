@@ -1,7 +1,7 @@
 import { compareVersions } from "../../core/versions/compare-versions.ts";
 import { type RefusedConfiguration, untilChanged } from "../parse-state.ts";
 import { parseImage, tagOfVersion, versionOfImage } from "./image-reference.ts";
-import { type KubePod, podFault } from "./kube-pod.ts";
+import { isCreating, type KubePod, podFault, unreadyLimit } from "./kube-pod.ts";
 import { stay, type UpdateDecision, type UpdateFacts } from "./update-decision.ts";
 import type { UpdateInProgress } from "./update-memory.ts";
 import { isRollingOut, isSettled, type Workload, wantedPods } from "./workload.ts";
@@ -10,6 +10,8 @@ import { isRollingOut, isSettled, type Workload, wantedPods } from "./workload.t
 const pullLimit = 120;
 /** Time that pulls may fail while the registry has the image, seconds: the kubelet pauses for up to 300 s between two, also once an outage has ended. */
 const pullPauses = 600;
+/** Time without a ready pod after which an update that waits for the registry is taken back, seconds: the nodes may have the image before. */
+const awayLimit = 600;
 /** Time after which a roll-back that does not end is reported as failed, seconds. */
 const rollBackLimit = 1800;
 /** Time after which a version that does not become ready, as the one before, is kept, seconds. */
@@ -44,7 +46,7 @@ function decideRolling(update: UpdateInProgress, facts: UpdateFacts): UpdateDeci
     pods.filter((pod) => pod.image === to.image && isBad(pod, facts)),
     facts.now,
   );
-  const fault = bad && podFault(bad, facts.now);
+  const fault = bad && (podFault(bad, facts.now) ?? (isCreating(bad) ? "pull" : "unready"));
   if (fault !== "pull" && update.available !== undefined) return withoutAvailable(update, "pods can pull the image again");
   if (bad === undefined) return blockingPod(facts) ?? stay("rolling_out", progress(facts));
   const why = `pod ${bad.name} of ${to.version} ${faultText(bad, facts.now)}`;
@@ -68,7 +70,8 @@ function decideAsBefore(update: UpdateInProgress, facts: UpdateFacts, why: strin
 
 /**
  * A registry that is away does not make a version bad, nor does the pause of the kubelet after that. One that has lost the image, or its signature, does;
- * so do nodes that cannot pull what it has (another platform, no credentials).
+ * so do nodes that cannot pull what it has (another platform, no credentials). While it is away, pods of the version before run on; if none does, that
+ * version is set again, as the nodes may still have its image, and this one is tried again once the registry answers.
  */
 function decidePull(update: UpdateInProgress, facts: UpdateFacts, why: string): UpdateDecision {
   const { to, available } = update;
@@ -79,9 +82,13 @@ function decidePull(update: UpdateInProgress, facts: UpdateFacts, why: string): 
     case "missing":
     case "refused":
       return rollBack(update, `${why}: ${verdict.detail}`);
-    case "unknown":
+    case "unknown": {
+      const because = `${why}; ${verdict.isDenied ? "the registry refuses the updater" : "so is the registry unreachable"}: ${verdict.detail}`;
+      if (isAway(facts)) return takeBack(update, because);
       if (available !== undefined) return withoutAvailable(update, `the registry does not answer: ${verdict.detail}`);
-      return stay("rolling_out", `${why}; so is the registry unreachable: ${verdict.detail}`);
+      // A refusal that lasts does not pass by itself: admins must hear of it.
+      return stay(verdict.isDenied && facts.pods.some((pod) => waitsLong(pod, facts)) ? "repository_unreachable" : "rolling_out", because);
+    }
     case "good":
       if (available === undefined)
         return { act: "watch", update: { ...update, available: Math.floor(facts.now) }, detail: `${why}; the registry has it` };
@@ -89,6 +96,15 @@ function decidePull(update: UpdateInProgress, facts: UpdateFacts, why: string): 
         return stay("rolling_out", `${progress(facts)}; ${why}; the registry has it: another attempt will follow`);
       return decideUnready(update, facts, why);
   }
+}
+
+/** No pod has been ready for long. A pod that ends counts from when it was ready. */
+function isAway({ workload, pods, now }: UpdateFacts): boolean {
+  return workload.ready === 0 && pods.length > 0 && pods.every((pod) => waitsLong(pod, { now }));
+}
+
+function waitsLong({ unreadySince }: KubePod, { now }: Pick<UpdateFacts, "now">): boolean {
+  return unreadySince !== undefined && now - unreadySince >= awayLimit;
 }
 
 function withoutAvailable(update: UpdateInProgress, detail: string): UpdateDecision {
@@ -104,11 +120,20 @@ function decideUnready(update: UpdateInProgress, facts: UpdateFacts, why: string
   return rollBack(update, why);
 }
 
-function isBad(pod: KubePod, { now, workload }: UpdateFacts): boolean {
+function isBad(pod: KubePod, facts: UpdateFacts): boolean {
+  const { now, workload } = facts;
   const fault = podFault(pod, now);
   if (fault === "pull") return pod.unreadySince !== undefined && now - pod.unreadySince >= pullLimit;
   if (fault !== undefined) return true;
-  return workload.isStalled && !pod.isReady && !pod.isTerminating && !pod.isUnschedulable;
+  return workload.isStalled && hasHadItsTime(pod, facts);
+}
+
+/** The controller's time counts from before the pull of the image, and does not begin again when that has ended: the pod has the same from its program's start on. */
+function hasHadItsTime(pod: KubePod, { now, workload }: UpdateFacts): boolean {
+  if (pod.isReady || pod.isTerminating || pod.isUnschedulable) return false;
+  if (isCreating(pod)) return true;
+  const { runningSince, unreadySince } = pod;
+  return now - (runningSince ?? unreadySince ?? 0) >= Math.min(unreadyLimit, workload.deadline);
 }
 
 /** The configuration that the pod was made with, and refuses. */
@@ -121,9 +146,18 @@ function rollBack(update: UpdateInProgress, why: string, config?: RefusedConfigu
   return { act: "roll_back", update, why, ...(config !== undefined && { config }), detail };
 }
 
-function decideRollingBack({ from, to, started, why = "it was not healthy" }: UpdateInProgress, facts: UpdateFacts): UpdateDecision {
+/** Back to the image that ran, for a reason that is not the version's. */
+function takeBack(update: UpdateInProgress, why: string): UpdateDecision {
+  const detail = `back to ${update.from.version}, as no pod has been ready for ${awayLimit / 60} minutes: ${why}`;
+  return { act: "roll_back", update, why, isInnocent: true, detail };
+}
+
+function decideRollingBack({ from, to, started, isInnocent, why = "it was not healthy" }: UpdateInProgress, facts: UpdateFacts): UpdateDecision {
   const { workload, now } = facts;
-  if (isSettled(workload)) return { act: "forget", reason: "rolled_back", detail: `back to ${from.version}: ${why}` };
+  if (isSettled(workload)) {
+    if (isInnocent) return { act: "forget", reason: "repository_unreachable", detail: `back to ${from.version}, and ${to.version} waits: ${why}` };
+    return { act: "forget", reason: "rolled_back", detail: `back to ${from.version}: ${why}` };
+  }
   const pod = blockingPod(facts, to.image);
   if (pod !== undefined) return pod;
   const still = `${progress(facts)}, back to ${from.version}: ${why}`;

@@ -20,6 +20,8 @@ export interface KubePod {
   readonly isUnschedulable: boolean;
   /** Since when it is not ready, or its program runs if that began later (it waited for its image), Unix seconds; undefined if it is ready, or unknown. */
   readonly unreadySince: number | undefined;
+  /** Since when its program runs, Unix seconds; undefined if it does not. */
+  readonly runningSince: number | undefined;
   readonly fault: Exclude<PodFault, "unready"> | undefined;
   /** Its program ends by itself with an error that another configuration may mend. */
   readonly refusesConfiguration: boolean;
@@ -53,7 +55,7 @@ export function parsePod(value: unknown, containerName: string): KubePod | undef
   const ready = conditions.find(({ type }) => type === "Ready");
   const isReady = ready?.status === "True";
   const container = named(status.containerStatuses, containerName) ?? {};
-  const started = secondsOf(objectOf(objectOf(container.state).running).startedAt) ?? 0;
+  const runningSince = secondsOf(objectOf(objectOf(container.state).running).startedAt);
   const since = secondsOf(ready?.lastTransitionTime ?? status.startTime ?? metadata.creationTimestamp);
   return {
     name,
@@ -65,7 +67,8 @@ export function parsePod(value: unknown, containerName: string): KubePod | undef
     isReady,
     isTerminating: textOf(metadata.deletionTimestamp) !== "",
     isUnschedulable: conditions.some((one) => one.type === "PodScheduled" && one.status === "False"),
-    unreadySince: isReady || since === undefined ? undefined : Math.max(since, started),
+    unreadySince: isReady || since === undefined ? undefined : Math.max(since, runningSince ?? 0),
+    runningSince,
     configuration: configurationOf(metadata),
     ...faultOf(container, isReady),
     node: textOf(spec.nodeName),
@@ -112,6 +115,11 @@ function secondsOf(time: unknown): number | undefined {
   return Number.isNaN(ms) ? undefined : ms / 1000;
 }
 
+/** The kubelet makes its container: it fetches image and volumes. Pure. */
+export function isCreating({ isReady, why }: Pick<KubePod, "isReady" | "why">): boolean {
+  return !isReady && /^(ContainerCreating|PodInitializing)\b/.test(why);
+}
+
 /** Time for which a pod may be not ready before that counts as a fault, seconds. */
 export const unreadyLimit = 300;
 
@@ -119,6 +127,5 @@ export const unreadyLimit = 300;
 export function podFault(pod: KubePod, now: number): PodFault | undefined {
   if (pod.isReady || pod.isTerminating || pod.isUnschedulable) return undefined;
   if (pod.fault !== undefined) return pod.fault;
-  const creating = /^(ContainerCreating|PodInitializing)\b/.test(pod.why);
-  return !creating && pod.unreadySince !== undefined && now - pod.unreadySince >= unreadyLimit ? "unready" : undefined;
+  return !isCreating(pod) && pod.unreadySince !== undefined && now - pod.unreadySince >= unreadyLimit ? "unready" : undefined;
 }

@@ -48,7 +48,7 @@ export class RegistryReader implements AsyncDisposable {
     const answer = await this.#authorized(place, path, { accept: manifestTypes });
     if (answer.status === 404) return undefined;
     if (answer.status === 200) return answer.body;
-    throw refusedBy(place, answer.status);
+    throw failedAnswer(place, answer.status);
   }
 
   /** A small blob. Throws as `manifest`, and `unavailable` for a missing one. */
@@ -56,7 +56,7 @@ export class RegistryReader implements AsyncDisposable {
     let answer = await this.#authorized(place, `/v2/${place.repository}/blobs/${digest}`, {});
     for (let hop = 0; hop < maxRedirects && answer.status >= 300 && answer.status < 400; hop += 1) answer = await this.#redirected(place, answer);
     if (answer.status === 200) return answer.body;
-    throw refusedBy(place, answer.status);
+    throw failedAnswer(place, answer.status);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -80,10 +80,9 @@ export class RegistryReader implements AsyncDisposable {
     const challenge = parseChallenge(header);
     const credentials = credentialsFor(registry, await this.#options.dockerConfig());
     const basic = credentials === undefined ? undefined : `Basic ${Buffer.from(credentials).toString("base64")}`;
-    const hint = "give the updater credentials of the registry (updater.pullCredentials)";
-    if (challenge === undefined) throw new PlatformError("denied", `registry ${registry} wants credentials in a way that is not known`, { hint });
+    if (challenge === undefined) throw new PlatformError("denied", `registry ${registry} wants credentials in a way that is not known`, { hint: deniedHint });
     if (challenge.scheme === "basic") {
-      if (basic === undefined) throw new PlatformError("denied", `registry ${registry} wants credentials`, { hint });
+      if (basic === undefined) throw new PlatformError("denied", `registry ${registry} wants credentials`, { hint: deniedHint });
       return basic;
     }
     const realm = new URL(challenge.realm);
@@ -91,8 +90,7 @@ export class RegistryReader implements AsyncDisposable {
     const path = `${realm.pathname}${query === "" ? "" : `?${query}`}`;
     const answer = await this.#get(this.#hostOfUrl(realm, registry), path, basic === undefined ? {} : { authorization: basic });
     const token = answer.status === 200 ? parseToken(answer.body.toString("utf8")) : undefined;
-    if (token === undefined)
-      throw new PlatformError("denied", `the token server of registry ${registry} answered with status ${answer.status}`, { hint });
+    if (token === undefined) throw refusedBy(`the token server of registry ${registry} answered with status ${answer.status}`, answer.status);
     return `Bearer ${token}`;
   }
 
@@ -136,9 +134,18 @@ function hostOf(registry: string): string {
   return registry === "docker.io" ? "registry-1.docker.io" : registry;
 }
 
-function refusedBy({ registry, repository }: Place, status: number): PlatformError {
-  const code = status === 401 || status === 403 ? "denied" : "unavailable";
-  return new PlatformError(code, `registry ${registry} answered with status ${status} for ${repository}`);
+function failedAnswer({ registry, repository }: Place, status: number): PlatformError {
+  return refusedBy(`registry ${registry} answered with status ${status} for ${repository}`, status);
+}
+
+/** A refusal that does not pass by itself, in the words of the chart's values. */
+const deniedHint = "if this lasts, give the updater credentials that may pull there (updater.pullSecret), and the pods theirs (imagePullSecrets)";
+
+/** `denied` for an answer that credentials would change, `limit` for too many requests, `unavailable` for any other. */
+function refusedBy(message: string, status: number): PlatformError {
+  if (status === 401 || status === 403) return new PlatformError("denied", message, { hint: deniedHint });
+  if (status === 429) return new PlatformError("limit", message, { hint: "it allows no more requests for the moment" });
+  return new PlatformError("unavailable", message);
 }
 
 /** Why a registry could not be asked, as a sentence. */

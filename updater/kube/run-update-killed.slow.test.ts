@@ -65,6 +65,37 @@ describe("a controller that is killed", () => {
     },
   );
 
+  test.for([false, true])(
+    "at any write while the registry is away (after it took effect: %s) leaves a single replica with the image that ran, and then with the wanted one",
+    async (isAfter) => {
+      const away = { verdict: { kind: "unknown", detail: "connection refused" } } as const;
+      let kills = 0;
+      for (let dieAt = 1; dieAt < 40; dieAt += 1) {
+        const behaviour: Record<string, Quality> = { "1.1.0": "pull" };
+        const fake = new FakeCluster(behaviour, 1);
+        fake.secret = openWindow;
+        const client = fake.client("first", { dieAt, isAfter });
+        await runUpdate(fakeWorld(fake, client));
+        for (let round = 0; round < 60 && !client.isDead(); round += 1) {
+          await runUpdate(fakeWorld(fake, client, away));
+          fake.set.step();
+          fake.seconds += 20;
+        }
+        if (!client.isDead()) break;
+        kills += 1;
+        await settle(fake, away, 80);
+        expectWhole(fake);
+        expect(fake.set.images).toEqual([first]);
+        behaviour["1.1.0"] = "good";
+        await settle(fake);
+        expectWhole(fake);
+        expect(fake.set.images).toEqual([next]);
+        expect(imageChanges(fake) % 2).toBe(1);
+      }
+      expect(kills).toBeGreaterThan(5);
+    },
+  );
+
   test("again and again, at any write, is completed in the end", async () => {
     const deaths = fc.array(fc.tuple(fc.integer({ min: 1, max: 4 }), fc.boolean(), fc.integer({ min: 0, max: 3 })), { minLength: 1, maxLength: 8 });
     await fc.assert(

@@ -80,6 +80,24 @@ test("a registry that is away during the roll-out, for longer than pulls are tri
   expect(fake.set.images).toEqual([next, next, next]);
 });
 
+test("a single replica comes back with the image that ran while the registry is away, and takes the version once it answers", async () => {
+  const qualities: Record<string, Quality> = { "1.1.0": "pull" };
+  const fake = new FakeCluster(qualities, 1);
+  fake.secret = openWindow;
+  const away = { verdict: { kind: "unknown", detail: "connection refused" } } as const;
+  await settle(fake, {}, 2);
+  expect(await settle(fake, away, 25)).toMatchObject({ reason: "rolling_out", detail: expect.stringContaining("unreachable") });
+  expect(fake.set.images).toEqual([next]);
+  expect(await settle(fake, away, 60)).toMatchObject({ reason: "repository_unreachable" });
+  expect(fake.set.images).toEqual([first]);
+  expect(reasons(fake)).toEqual(["RollingOut", "RollingOut", "RepositoryUnreachable"]);
+  expect(statusOf(fake)).toMatchObject({ reason: "repository_unreachable", current: "1.0.0", target: "1.1.0" });
+  expect(parseMemory(fake.set.annotations[memoryAnnotation]).memory).toMatchObject({ skip: [], undone: [] });
+  qualities["1.1.0"] = "good";
+  expect(await settle(fake)).toMatchObject({ reason: "up_to_date" });
+  expect(fake.set.images).toEqual([next]);
+});
+
 test("a version that is broken from the start is healed by a newer one, outside of the window", async () => {
   const fake = new FakeCluster({ "1.0.0": "crash" });
   fake.set.step();

@@ -24,8 +24,8 @@ export async function takeStep(run: UpdateRun, decision: UpdateDecision): Promis
     case "accept":
       return await acceptStep(run, decision);
     case "roll_back": {
-      const { update, why, config, detail } = decision;
-      return await rollStep(run, { image: update.from.image, memory: rollingBack(memory, { update, now, why, config }) }, detail);
+      const { update, why, isInnocent, config, detail } = decision;
+      return await rollStep(run, { image: update.from.image, memory: rollingBack(memory, { update, now, why, isInnocent, config }) }, detail);
     }
     case "forget":
       return await forgetStep(run, decision);
@@ -58,11 +58,11 @@ async function acceptStep(run: UpdateRun, { good, isHealthy, detail }: Extract<U
   return ending;
 }
 
-/** A version that was rolled back is what the run is about, whatever the cluster wants now; after any other end the run goes on. */
+/** A version that was rolled back, by its own fault or not, is what the run is about, whatever the cluster wants now; after any other end the run goes on. */
 async function forgetStep(run: UpdateRun, { reason, detail }: Extract<UpdateDecision, { act: "forget" }>): Promise<UpdateEnding | undefined> {
   const { update } = run.memory;
   const { good: _, ...memory } = settled(run.memory);
-  if (reason !== "rolled_back") {
+  if (reason === "healed") {
     await run.change({ memory });
     return undefined;
   }

@@ -16,10 +16,14 @@ export interface WantedVersion {
   readonly proxy?: string | undefined;
 }
 
-/** What the registry has of a version's image, by its manifest and its signature. `unknown`: it could not be asked, which is not the same as missing. */
+/**
+ * What the registry has of a version's image, by its manifest and its signature. `unknown`: it could not be asked, which is not the same as missing;
+ * `isDenied` if it refuses the updater's credentials, which does not pass by itself.
+ */
 export type ImageVerdict =
   | { readonly kind: "good"; readonly digest: string }
-  | { readonly kind: "missing" | "unknown" | "refused"; readonly detail: string };
+  | { readonly kind: "missing" | "refused"; readonly detail: string }
+  | { readonly kind: "unknown"; readonly detail: string; readonly isDenied?: boolean };
 
 /** All inputs of a decision. What is omitted has not been asked for yet: the decision says when it is needed. */
 export interface UpdateFacts {
@@ -57,6 +61,8 @@ export type UpdateDecision =
       readonly act: "roll_back";
       readonly update: UpdateInProgress;
       readonly why: string;
+      /** The version is not at fault: it is not skipped. */
+      readonly isInnocent?: true;
       readonly config?: RefusedConfiguration;
       readonly detail: string;
     }

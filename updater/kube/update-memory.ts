@@ -26,6 +26,8 @@ export interface UpdateInProgress {
   readonly before: "ready" | "broken";
   /** Why it is rolled back. */
   readonly why?: string;
+  /** It is rolled back without being at fault: the version is not skipped. */
+  readonly isInnocent?: true;
   /** Since when the registry has been seen with the image while a pod could not pull it, Unix seconds; omitted while all can, or the registry does not answer. */
   readonly available?: number;
 }
@@ -90,11 +92,11 @@ function parseImageOf(value: unknown): VersionedImage | undefined {
 }
 
 function parseUpdate(object: JsonObject): UpdateInProgress | undefined {
-  const { phase, started, before, available } = object;
+  const { phase, started, before, available, isInnocent } = object;
   const [from, to] = [parseImageOf(object.from), parseImageOf(object.to)];
   if ((phase !== "rolling" && phase !== "rolling_back") || from === undefined || to === undefined || typeof started !== "number") return undefined;
   const why = textOf(object.why);
-  const known = { ...(why !== "" && { why }), ...(typeof available === "number" && { available }) };
+  const known = { ...(why !== "" && { why }), ...(typeof available === "number" && { available }), ...(isInnocent === true && { isInnocent }) };
   return { phase, from, to, started, before: before === "broken" ? "broken" : "ready", ...known };
 }
 
@@ -124,12 +126,14 @@ interface RollingBack {
   /** Unix seconds. */
   readonly now: number;
   readonly why: string;
+  readonly isInnocent?: true | undefined;
   readonly config?: RefusedConfiguration | undefined;
 }
 
-/** The memory of an update that turned out to be bad and is being rolled back. */
-export function rollingBack(memory: UpdateMemory, { update, now, why, config }: RollingBack): UpdateMemory {
+/** The memory of an update that is being rolled back; its version is skipped from now on unless it is innocent. */
+export function rollingBack(memory: UpdateMemory, { update, now, why, isInnocent, config }: RollingBack): UpdateMemory {
   const since = new Date(now * 1000).toISOString();
-  const skip = addSkipped(memory.skip, { version: update.to.version, since, why, ...(config !== undefined && { config }) });
-  return { ...memory, skip, update: { ...update, phase: "rolling_back", started: now, why } };
+  const skipped = { version: update.to.version, since, why, ...(config !== undefined && { config }) };
+  const skip = isInnocent ? memory.skip : addSkipped(memory.skip, skipped);
+  return { ...memory, skip, update: { ...update, phase: "rolling_back", started: now, why, ...(isInnocent && { isInnocent }) } };
 }

@@ -34,6 +34,8 @@ export interface Workload {
   readonly isOrdered: boolean;
   /** The Deployment's controller has given up waiting. */
   readonly isStalled: boolean;
+  /** After which time without progress it does so, seconds. */
+  readonly deadline: number;
 }
 
 /** Undefined for anything but such a workload with the container. Pure; never throws. */
@@ -89,7 +91,10 @@ function deploymentCounts(status: Readonly<Record<string, unknown>>, replicas: n
   return { updated: Math.min(updated, replicas), ready: countOf(status.readyReplicas), outdated, updateRevision: "" };
 }
 
-type Strategy = Pick<Workload, "partition" | "isOrdered" | "isStalled" | "obstacle">;
+/** The default of `progressDeadlineSeconds`. */
+const usualDeadline = 600;
+
+type Strategy = Pick<Workload, "partition" | "isOrdered" | "isStalled" | "deadline" | "obstacle">;
 
 function statefulStrategy(spec: Readonly<Record<string, unknown>>): Strategy {
   const strategy = objectOf(spec.updateStrategy);
@@ -100,14 +105,15 @@ function statefulStrategy(spec: Readonly<Record<string, unknown>>): Strategy {
       : partition > 0 && partition >= countOf(spec.replicas, 1)
         ? `its partition ${partition} keeps every pod at the earlier image`
         : undefined;
-  return { partition, isOrdered: spec.podManagementPolicy !== "Parallel", isStalled: false, ...(obstacle !== undefined && { obstacle }) };
+  return { partition, isOrdered: spec.podManagementPolicy !== "Parallel", isStalled: false, deadline: usualDeadline, ...(obstacle !== undefined && { obstacle }) };
 }
 
 function deploymentStrategy(spec: Readonly<Record<string, unknown>>, status: Readonly<Record<string, unknown>>): Strategy {
   const conditions = listOf(status.conditions).map(objectOf);
   const isStalled = conditions.some(({ type, reason }) => type === "Progressing" && reason === "ProgressDeadlineExceeded");
   const obstacle = spec.paused === true ? "its roll-out is paused" : undefined;
-  return { partition: 0, isOrdered: false, isStalled, ...(obstacle !== undefined && { obstacle }) };
+  const deadline = countOf(spec.progressDeadlineSeconds, usualDeadline);
+  return { partition: 0, isOrdered: false, isStalled, deadline, ...(obstacle !== undefined && { obstacle }) };
 }
 
 /** Number of pods that should have the newest template. */

@@ -30,6 +30,7 @@ export function calmWorkload(more: Partial<Workload> = {}): Workload {
     partition: 0,
     isOrdered: true,
     isStalled: false,
+    deadline: 600,
     ...more,
   };
 }
@@ -46,6 +47,7 @@ export function readyPod(ordinal: number, more: Partial<KubePod> = {}): KubePod 
     isTerminating: false,
     isUnschedulable: false,
     unreadySince: undefined,
+    runningSince: 100,
     fault: undefined,
     refusesConfiguration: false,
     configuration: "c1",
