@@ -10,8 +10,8 @@ const keyBytes = 32;
 /**
  * Stamp of a file: another one for other contents, another owner, group or mode (which may be why it could not be read), and the same after it is written
  * again as it was. Kept where everybody may read it, and the contents may hold a short secret that could be guessed from a digest: so it is an HMAC by
- * the key in `keyFile`, which is made at the first use, random, and for its owner (root) alone. With another key, as after its loss, every stamp
- * is another one. Undefined for a file that is not there, is too large or cannot be read, or without a key. Never throws.
+ * the key in `keyFile`, which is made at the first use, random, and for its owner (root) alone. Path and owner are part of it, so that nobody can compare it
+ * with that of a file of their own. With another key, as after its loss, every stamp is another one. Undefined for a file that is not there, is too large or cannot be read, or without a key. Never throws.
  */
 export async function fileStamp(file: string, keyFile: string): Promise<string | undefined> {
   try {
@@ -32,7 +32,7 @@ async function readBounded(path: string): Promise<{ readonly attributes: string;
   if (!facts.isFile() || facts.size > maxBytes) return undefined;
   const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes + 1), 0, maxBytes + 1, 0);
   if (bytesRead > maxBytes) return undefined;
-  return { attributes: `${facts.uid} ${facts.gid} ${facts.mode}\n`, bytes: buffer.subarray(0, bytesRead) };
+  return { attributes: `${JSON.stringify([path, facts.uid, facts.gid, facts.mode])}\n`, bytes: buffer.subarray(0, bytesRead) };
 }
 
 /** Undefined for a missing one, or what a full disk has left of one. */

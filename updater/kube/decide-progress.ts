@@ -161,7 +161,7 @@ function decideRollingBack({ from, to, started, isInnocent, why = "it was not he
   const pod = blockingPod(facts, to.image);
   if (pod !== undefined) return pod;
   const still = `${progress(facts)}, back to ${from.version}: ${why}`;
-  return now - started < rollBackLimit ? stay("rolling_out", still) : stay("rollback_failed", still);
+  return now - started < rollBackLimit ? stay("rolling_out", still) : stay(isInnocent ? "repository_unreachable" : "rollback_failed", still);
 }
 
 /**

@@ -167,6 +167,11 @@ const back = (more = {}) => ({ memory: { update: inProgress("rolling_back", { is
 
 updateTable("a roll-back while the registry is away", [
   [
+    "does not end for half an hour, as the node does not have the image before either: that is no fault of a version",
+    { ...back({ started: -400 }), workload: calmWorkload({ replicas: 1, ready: 0 }), pods: [brokenPod(0, 100, { fault: "pull" })] },
+    stays("repository_unreachable"),
+  ],
+  [
     "of a version that was not at fault is complete: it waits for the registry",
     { ...back({ why: "the registry does not answer" }) },
     { act: "forget", reason: "repository_unreachable", detail: "back to 1.0.0, and 1.1.0 waits: the registry does not answer" },
