@@ -75,3 +75,34 @@ test.concurrent("a version that refuses the configuration is rolled back, and tr
   expect(await host.tick()).toMatchObject({ reason: "upgraded", current: versions.next });
   await host.connected(versions.next);
 });
+
+test.concurrent("the same where systemd starts the version, and only its exit status says why it ended", { timeout: 400_000 }, async () => {
+  await using host = await site().host();
+  const { machine } = host;
+  // An agent that cannot hand over: the process before is gone, and systemd starts the next one.
+  const dropIn = "/etc/systemd/system/platform.service.d/90-test.conf";
+  await machine.write(dropIn, "[Service]\nExecReload=\nExecReload=/bin/kill -9 $MAINPID\n");
+  await machine.systemctl("daemon-reload");
+  const text = await machine.read("/etc/platform.yaml");
+  await machine.write("/etc/platform.yaml", `${text}nonsense: yes\n`, 0o600);
+  await host.follow("critical/next");
+  const until = "it is tried again once /etc/platform.yaml is changed";
+  let ended = await host.tick();
+  // systemd may call the reload failed, which the next run finds out about.
+  if (ended.reason === "restart_needed") ended = await host.tick();
+  expect(ended).toMatchObject({ reason: "rolled_back", current: versions.now, detail: expect.stringContaining(until) });
+  expect(ended.detail).toContain("it refuses its configuration");
+  expect(await host.tick()).toMatchObject({ reason: "known_bad", current: versions.now, detail: expect.stringContaining(until) });
+  // Written again as it was, as by a program that manages files.
+  await machine.write("/etc/platform.yaml", `${text}nonsense: yes\n`, 0o600);
+  expect(await host.tick()).toMatchObject({ reason: "known_bad", current: versions.now });
+  expect(await machine.output(["stat", "-c", "%a %s", "/var/lib/platform-upgrade/stamp-key"])).toBe("600 32\n");
+
+  await machine.write("/etc/platform.yaml", text, 0o600);
+  await machine.output(["rm", dropIn]);
+  await machine.systemctl("daemon-reload");
+  // systemd starts it again by itself.
+  await host.connected(versions.now);
+  expect(await host.tick()).toMatchObject({ reason: "upgraded", current: versions.next });
+  await host.connected(versions.next);
+});
