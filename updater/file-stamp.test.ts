@@ -53,7 +53,9 @@ test("the stamp says nothing without the key, which is its owner's alone; with a
   await replaceBy(text);
   const before = await stampOf();
   const { uid, gid, mode } = await stat(file);
-  const plain = createHash("sha256").update(`${JSON.stringify([file, uid, gid, mode])}\n${text}`).digest("hex");
+  const plain = createHash("sha256")
+    .update(`${JSON.stringify([file, uid, gid, mode])}\n${text}`)
+    .digest("hex");
   expect(plain.startsWith(before ?? "")).toBe(false);
   expect((await stat(key)).mode & 0o777).toBe(0o600);
   expect((await readFile(key)).length).toBe(32);

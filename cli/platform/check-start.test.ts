@@ -55,7 +55,9 @@ test("a check of the default file warns where a process of the service does not 
   await rename(`${path}.bound`, path);
   await new Promise((resolve) => server.close(resolve));
   const why = `process ${process.ppid} of the service did not answer within a second`;
-  expect((await check()).err).toMatch(`warning: checking /etc/platform.yaml, the default: ${why}; if the service runs with another file, name it with --config\n`);
+  expect((await check()).err).toMatch(
+    `warning: checking /etc/platform.yaml, the default: ${why}; if the service runs with another file, name it with --config\n`,
+  );
 });
 
 test("a check of the default file says that the service does not run", async () => {
@@ -70,6 +72,8 @@ test("a check of a service of an earlier version, and of a file that is named", 
   const file = join(folder, "named.yaml");
   await writeFile(file, config);
   using _service = await running({});
-  expect((await check()).err).toMatch(`warning: checking /etc/platform.yaml, the default: process ${process.ppid} of the service, of an earlier version, `);
+  expect((await check()).err).toMatch(
+    `warning: checking /etc/platform.yaml, the default: process ${process.ppid} of the service, of an earlier version, `,
+  );
   expect(await check("--config", file)).toEqual({ status: 0, out: `${file} would start: ssh\n`, err: "" });
 });

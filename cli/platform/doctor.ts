@@ -24,7 +24,7 @@ import { examineTls, examineWebCertificate, type TlsAsk } from "../doctor/tls-ch
 import { examineProxies, examineTunnel, type TunnelAsk } from "../doctor/tunnel-check.ts";
 import { examineUpdater } from "../doctor/updater-check.ts";
 import type { Result } from "../output.ts";
-import { defaultConfigFile } from "./check-start.ts";
+import { defaultConfigFile } from "./choose-config-file.ts";
 import type { Services } from "./services.ts";
 
 const wanted: readonly CheckName[] = [

@@ -101,7 +101,11 @@ test("a token is fetched where the registry wants one, with credentials where it
   expect(await check("1.4.0")).toMatchObject({ kind: "unknown", isDenied: true, detail: expect.stringContaining("updater.pullSecret") });
   for (const status of [429, 503]) {
     registry.tokenStatus = status;
-    expect(await check("1.4.0"), String(status)).toMatchObject({ kind: "unknown", isDenied: false, detail: expect.stringContaining(`status ${status}`) });
+    expect(await check("1.4.0"), String(status)).toMatchObject({
+      kind: "unknown",
+      isDenied: false,
+      detail: expect.stringContaining(`status ${status}`),
+    });
   }
   registry.tokenStatus = undefined;
   const dockerConfig = JSON.stringify({ auths: { [registry.host]: { auth: Buffer.from("user:secret").toString("base64") } } });

@@ -1,12 +1,13 @@
 import { expect } from "vitest";
+import type { KubePod } from "./kube-pod.ts";
 import { brokenPod, calmWorkload, image, inProgress, name, readyPod } from "./testing/update-facts.ts";
 import { stays, updateTable } from "./testing/update-table.ts";
 
 const to = image("1.1.0");
 const rolling = (more = {}) => ({ memory: { update: inProgress("rolling", more) } });
-const half = (pods: readonly object[], more = {}) => ({
+const half = (pods: readonly KubePod[], more = {}) => ({
   workload: calmWorkload({ image: to, updated: 1, ready: 2, outdated: 2, ...more }),
-  pods: pods as never,
+  pods,
 });
 const newPod = (at: number, more = {}) => brokenPod(at, 1380, { image: to, ...more });
 const oldPod = (at: number, more = {}) => readyPod(at, { revision: "old", ...more });
@@ -16,14 +17,13 @@ const denied = { image: { name: `${name}:1.1.0`, verdict: denial } };
 /** The registry has the image, and a pod has not been able to pull it since the second. */
 const pulls = (more = {}, since = 1380) => ({ ...rolling(more), ...half([oldPod(0), oldPod(1), newPod(2, { fault: "pull", unreadySince: since })]) });
 /** A Deployment whose controller has given up on this pod. */
-const stalled = (pod: object, more = {}) => half([oldPod(0), pod], { kind: "Deployment", isStalled: true, ...more });
+const stalled = (pod: KubePod, more = {}) => half([oldPod(0), pod], { kind: "Deployment", isStalled: true, ...more });
 const creatingPod = brokenPod(2, 1380, { image: to, why: "ContainerCreating", runningSince: undefined });
 /** A single replica whose new pod has not been able to pull its image since the second. */
-const alone = (since: number, others: readonly object[] = []) =>
-  ({
-    workload: calmWorkload({ image: to, replicas: 1, updated: 1, ready: 0 }),
-    pods: [brokenPod(0, since, { image: to, fault: "pull", runningSince: undefined }), ...others],
-  }) as never;
+const alone = (since: number, others: readonly KubePod[] = []) => ({
+  workload: calmWorkload({ image: to, replicas: 1, updated: 1, ready: 0 }),
+  pods: [brokenPod(0, since, { image: to, fault: "pull", runningSince: undefined }), ...others],
+});
 
 updateTable("an update whose image cannot be pulled", [
   [
@@ -48,7 +48,11 @@ updateTable("an update whose image cannot be pulled", [
     stays("rolling_out", "the registry refuses the updater: registry r answered with status 403"),
   ],
   ["the same for ten minutes: that does not pass by itself", { ...pulls({}, 900), ...denied }, stays("repository_unreachable", "updater.pullSecret")],
-  ["the same, of a single replica: the image that ran is set again", { ...rolling(), ...alone(900), ...denied }, { act: "roll_back", isInnocent: true }],
+  [
+    "the same, of a single replica: the image that ran is set again",
+    { ...rolling(), ...alone(900), ...denied },
+    { act: "roll_back", isInnocent: true },
+  ],
   ["the registry has lost its image", { ...pulls(), ...verdict("missing") }, { act: "roll_back", why: expect.stringContaining("cannot pull") }],
   ["its signature is not accepted any more", { ...pulls(), ...verdict("refused") }, { act: "roll_back" }],
   ["its image cannot be pulled, and the registry has it", pulls(), { act: "watch", update: { available: 1500 } }],

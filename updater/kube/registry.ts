@@ -80,7 +80,8 @@ export class RegistryReader implements AsyncDisposable {
     const challenge = parseChallenge(header);
     const credentials = credentialsFor(registry, await this.#options.dockerConfig());
     const basic = credentials === undefined ? undefined : `Basic ${Buffer.from(credentials).toString("base64")}`;
-    if (challenge === undefined) throw new PlatformError("denied", `registry ${registry} wants credentials in a way that is not known`, { hint: deniedHint });
+    if (challenge === undefined)
+      throw new PlatformError("denied", `registry ${registry} wants credentials in a way that is not known`, { hint: deniedHint });
     if (challenge.scheme === "basic") {
       if (basic === undefined) throw new PlatformError("denied", `registry ${registry} wants credentials`, { hint: deniedHint });
       return basic;

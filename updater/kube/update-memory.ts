@@ -96,7 +96,8 @@ function parseUpdate(object: JsonObject): UpdateInProgress | undefined {
   const [from, to] = [parseImageOf(object.from), parseImageOf(object.to)];
   if ((phase !== "rolling" && phase !== "rolling_back") || from === undefined || to === undefined || typeof started !== "number") return undefined;
   const why = textOf(object.why);
-  const known = { ...(why !== "" && { why }), ...(typeof available === "number" && { available }), ...(isInnocent === true && { isInnocent }) };
+  const innocent: Pick<UpdateInProgress, "isInnocent"> = isInnocent === true ? { isInnocent } : {};
+  const known = { ...(why !== "" && { why }), ...(typeof available === "number" && { available }), ...innocent };
   return { phase, from, to, started, before: before === "broken" ? "broken" : "ready", ...known };
 }
 

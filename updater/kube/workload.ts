@@ -105,7 +105,13 @@ function statefulStrategy(spec: Readonly<Record<string, unknown>>): Strategy {
       : partition > 0 && partition >= countOf(spec.replicas, 1)
         ? `its partition ${partition} keeps every pod at the earlier image`
         : undefined;
-  return { partition, isOrdered: spec.podManagementPolicy !== "Parallel", isStalled: false, deadline: usualDeadline, ...(obstacle !== undefined && { obstacle }) };
+  return {
+    partition,
+    isOrdered: spec.podManagementPolicy !== "Parallel",
+    isStalled: false,
+    deadline: usualDeadline,
+    ...(obstacle !== undefined && { obstacle }),
+  };
 }
 
 function deploymentStrategy(spec: Readonly<Record<string, unknown>>, status: Readonly<Record<string, unknown>>): Strategy {

@@ -15,7 +15,9 @@ interface Story {
   /** The state this many seconds after the first check. */
   readonly at: (seconds: number) => Omit<Look, "at">;
   readonly expected?: Partial<Expected>;
-  readonly result: { readonly healthy: true } | { readonly healthy: false; readonly fault: string; readonly refusesConfiguration: boolean; readonly why?: string };
+  readonly result:
+    | { readonly healthy: true }
+    | { readonly healthy: false; readonly fault: string; readonly refusesConfiguration: boolean; readonly why?: string };
   readonly within: number;
 }
 

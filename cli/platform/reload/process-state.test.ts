@@ -36,7 +36,10 @@ test("a process that is not connected reports its agent's last error", () => {
   expect(state.facts()).not.toHaveProperty("problem");
   const problem = new PlatformError("unavailable", `could not resolve proxy.test${"x".repeat(2000)}`);
   state.reportAgent({ state: () => ({ ...agent, problem }) });
-  expect(processSchema.parse(JSON.parse(JSON.stringify(state.facts()))).problem).toEqual({ error: problem.message.slice(0, 1000), code: "unavailable" });
+  expect(processSchema.parse(JSON.parse(JSON.stringify(state.facts()))).problem).toEqual({
+    error: problem.message.slice(0, 1000),
+    code: "unavailable",
+  });
   expect(processSchema.parse({ ...state.facts(), problem: { error: "x", code: "of a later version" } }).problem).toEqual({ error: "x" });
 });
 
