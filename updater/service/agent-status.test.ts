@@ -82,6 +82,13 @@ test.for([
   expect(parseUnitState(`MainPID=0\nExecMainCode=${code}\nExecMainStatus=${status}\n`).exitStatus).toBe(exitStatus);
 });
 
+test.for([
+  ["0", undefined],
+  ["812", 812],
+] as const)("ExecMainPID=%s: last process %s", ([pid, lastPid]) => {
+  expect(parseUnitState(`MainPID=0\nExecMainPID=${pid}\n`).lastPid).toBe(lastPid);
+});
+
 test("a missing unit is inactive", () => {
   const state = parseUnitState("MainPID=0\nActiveState=inactive\nSubState=dead\nUnitFileState=\n");
   expect(isActive(state)).toBe(false);

@@ -114,11 +114,13 @@ export interface UnitState {
   readonly mainPid: number;
   /** Restarts by systemd itself since the unit was started manually. */
   readonly restarts: number;
+  /** Id of the last process, also after its end; undefined if none was started. */
+  readonly lastPid?: number;
   /** Exit status of the last process; undefined while one runs, and of one that a signal ended. */
   readonly exitStatus?: number;
 }
 
-export const shownProperties = "ActiveState,SubState,UnitFileState,MainPID,NRestarts,ExecMainCode,ExecMainStatus";
+export const shownProperties = "ActiveState,SubState,UnitFileState,MainPID,NRestarts,ExecMainPID,ExecMainCode,ExecMainStatus";
 /** `CLD_EXITED` of waitid(2): it ended by itself. */
 const exited = "1";
 
@@ -136,6 +138,7 @@ export function parseUnitState(text: string): UnitState {
     unitFileState: found.get("UnitFileState") ?? "",
     mainPid: Number(found.get("MainPID")) || 0,
     restarts: Number(found.get("NRestarts")) || 0,
+    ...(Number(found.get("ExecMainPID")) > 0 && { lastPid: Number(found.get("ExecMainPID")) }),
     ...(found.get("ExecMainCode") === exited && { exitStatus: Number(found.get("ExecMainStatus")) || 0 }),
   };
 }

@@ -113,6 +113,29 @@ const stories: readonly Story[] = [
     result: healthy,
     within: 15,
   },
+  {
+    name: "exits once and comes back, while systemd counts the restart before it begins",
+    at: (s) => {
+      if (s < 5) return { unit: { ...waiting, lastPid: 20 } };
+      if (s < 6) return { unit: { ...waiting, lastPid: 20, restarts: 1 } };
+      if (s < 6.5) return { unit: { ...waiting, activeState: "inactive", subState: "dead", lastPid: 20, restarts: 1 } };
+      return { unit: { ...running, mainPid: 30, lastPid: 30, restarts: 1 }, status: { ...fresh, pid: 30 } };
+    },
+    result: healthy,
+    within: 17,
+  },
+  {
+    name: "exits twice",
+    at: (s) => ({ unit: s < 5 ? { ...waiting, lastPid: 20 } : { ...waiting, lastPid: 30, restarts: 1, exitStatus: 2 } }),
+    result: bad("process", true),
+    within: 5,
+  },
+  {
+    name: "is stopped",
+    at: () => ({ unit: { ...waiting, activeState: "inactive", subState: "dead" } }),
+    result: bad("process"),
+    within: 2,
+  },
   { name: "exits and does not come back", at: () => ({ unit: waiting }), result: bad("process"), within: 8 },
   ...([2, 4, 5, 1, 9, undefined] as const).map((exitStatus, index): Story => {
     const ended = { ...waiting, ...(exitStatus !== undefined && { exitStatus }) };

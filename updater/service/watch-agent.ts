@@ -27,8 +27,12 @@ export interface Watch {
   readonly restarts: number;
   /** Since when the same process has been healthy. */
   readonly well?: { readonly pid: number; readonly since: number };
+  /** The last end of a process after which systemd waits to start the next one, and the restarts before it. */
+  readonly exit?: { readonly pid: number | undefined; readonly restarts: number };
   /** Since when nothing runs. */
   readonly downSince?: number;
+  /** Since when systemd does not even wait for the next start. */
+  readonly inactiveSince?: number;
   /** Since when the main process has not answered. */
   readonly silentSince?: number;
   /** The process that ended last did so with an error that another configuration may mend. */
@@ -38,6 +42,8 @@ export interface Watch {
 const second = 1000;
 /** Time for which a process must be healthy. */
 const stableMs = 10 * second;
+/** Limit for a service that is neither up nor waits for its next start: systemd passes through that state when it starts it again. */
+const inactiveMs = 2 * second;
 /** Limit for a process that has exited: systemd starts it again after 5 s. */
 const downMs = 8 * second;
 /** Limit for silence: an agent that had a status socket and no longer answers hangs. */
@@ -57,14 +63,23 @@ function next(before: Watch | undefined, look: Look, expected: Expected): Watch 
   const running = isActive(unit) && unit.mainPid !== 0;
   const well = running && isWell(look, expected);
   const samePid = before?.well?.pid === unit.mainPid;
+  const exit = exitOf(before, unit);
   return {
     startedAt: before?.startedAt ?? at,
     restarts: before?.restarts ?? unit.restarts,
     ...(well && { well: { pid: unit.mainPid, since: (samePid ? before?.well?.since : undefined) ?? at } }),
+    ...(exit !== undefined && { exit }),
     ...(!running && { downSince: before?.downSince ?? at }),
+    ...(unit.activeState === "inactive" && { inactiveSince: before?.inactiveSince ?? at }),
     ...(running && status === undefined && { silentSince: before?.silentSince ?? at }),
     refusesConfiguration: unit.mainPid === 0 ? configurationStatuses.has(unit.exitStatus) : (before?.refusesConfiguration ?? false),
   };
+}
+
+/** systemd counts the restart before it leaves the state of waiting for it: an exit that was seen before is not another one. */
+function exitOf(before: Watch | undefined, { subState, lastPid, restarts }: UnitState): Watch["exit"] {
+  if (subState !== "auto-restart" || (lastPid !== undefined && before?.exit?.pid === lastPid)) return before?.exit;
+  return { pid: lastPid, restarts };
 }
 
 /** A silent process may be a version without a status socket: then it must be the new executable, and stay up. */
@@ -75,10 +90,12 @@ function isWell({ unit, status, current }: Look, { version, wasReady }: Expected
 
 function faultOf(watch: Watch, look: Look, expected: Expected): WatchResult | undefined {
   const { at, unit, status } = look;
-  const crashes = unit.restarts - watch.restarts + (unit.subState === "auto-restart" ? 1 : 0);
+  const waits = unit.subState === "auto-restart";
+  const crashes = (waits ? (watch.exit?.restarts ?? unit.restarts) + 1 : unit.restarts) - watch.restarts;
   // One exit is how an agent that cannot reload comes back.
   if (crashes >= 2) return ended(watch, "the process exits soon after its start");
-  if (unit.activeState === "failed" || unit.activeState === "inactive") return ended(watch, `the service is ${unit.activeState}`);
+  const isInactive = watch.inactiveSince !== undefined && at - watch.inactiveSince >= inactiveMs;
+  if (unit.activeState === "failed" || isInactive) return ended(watch, `the service is ${unit.activeState}`);
   if (watch.downSince !== undefined && at - watch.downSince >= downMs) return ended(watch, "the process exited and was not restarted");
   if (status !== undefined && hasRefused(status, expected)) {
     const { error, code, disconnected } = status.reload;
