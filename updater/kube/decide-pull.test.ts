@@ -171,7 +171,7 @@ const back = (more = {}) => ({ memory: { update: inProgress("rolling_back", { is
 
 updateTable("a roll-back while the registry is away", [
   [
-    "does not end for half an hour, as the node does not have the image before either: that is no fault of a version",
+    "does not end for half an hour, as the node does not have the image before either: no version is to blame",
     { ...back({ started: -400 }), workload: calmWorkload({ replicas: 1, ready: 0 }), pods: [brokenPod(0, 100, { fault: "pull" })] },
     stays("repository_unreachable"),
   ],
