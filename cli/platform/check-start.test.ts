@@ -54,7 +54,7 @@ test("a check of the default file warns where a process of the service does not 
   await once(server, "listening");
   await rename(`${path}.bound`, path);
   await new Promise((resolve) => server.close(resolve));
-  const why = `process ${process.ppid} of the service did not answer within a second`;
+  const why = `process ${process.ppid} of the service did not answer within 10 s`;
   expect((await check()).err).toMatch(
     `warning: checking /etc/platform.yaml, the default: ${why}; if the service runs with another file, name it with --config\n`,
   );

@@ -9,7 +9,7 @@ import { type Result, writeNote } from "../output.ts";
 import { chooseConfigFile } from "./choose-config-file.ts";
 import type { ProcessFacts } from "./reload/process-state.ts";
 import { requireSameFolder } from "./reload/same-folder.ts";
-import { type AskedProcesses, askProcesses } from "./reload/status-socket.ts";
+import { type AskedProcesses, askProcesses, patientMs } from "./reload/status-socket.ts";
 import type { Services } from "./services.ts";
 
 /** Environment of the unit, for a manual check beside the service. */
@@ -65,7 +65,7 @@ function mainOf(asked: AskedProcesses | undefined): ProcessFacts | undefined {
 /** Undefined if this user may not read the runtime directory; without one, no service runs. */
 async function askService(runtimeDirectory: string): Promise<AskedProcesses | undefined> {
   try {
-    return await askProcesses(runtimeDirectory);
+    return await askProcesses(runtimeDirectory, patientMs);
   } catch (thrown) {
     return thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT" ? { answers: [], silent: [] } : undefined;
   }

@@ -1,5 +1,5 @@
 import type { ProcessFacts } from "./reload/process-state.ts";
-import type { AskedProcesses } from "./reload/status-socket.ts";
+import { type AskedProcesses, patientMs } from "./reload/status-socket.ts";
 
 export const defaultConfigFile = "/etc/platform.yaml";
 
@@ -31,5 +31,5 @@ function doubtOf({ running, silent }: ConfigFileFacts): string | undefined {
   if (silent === undefined) return "this user may not read the service's runtime directory";
   const [first] = silent;
   if (first === undefined) return undefined;
-  return `process ${first.pid} of the service ${first.isDenied ? "answers root and its own user alone" : "did not answer within a second"}`;
+  return `process ${first.pid} of the service ${first.isDenied ? "answers root and its own user alone" : `did not answer within ${patientMs / 1000} s`}`;
 }

@@ -13,8 +13,10 @@ import { type ProcessFacts, processSchema } from "./process-state.ts";
 type Status = ProcessFacts & { readonly draining: readonly { readonly pid: number; readonly sessions: number; readonly since: string }[] };
 
 const socketName = /^status-(\d{1,10})\.sock$/;
-/** Limits of another process's answer. */
-const limits = { timeoutMs: 1_000, maxBytes: 65_536 };
+/** Limits of another process's answer: of one that is asked for every status, and of one on whose answer a decision depends, ms; bytes. */
+const usualMs = 1_000;
+export const patientMs = 10_000;
+const maxBytes = 65_536;
 
 /**
  * Serves `/status`, and `/process` for the other processes of this service, on `status-<pid>.sock` in `folder`: for the
@@ -79,12 +81,12 @@ export async function otherProcesses(folder: string): Promise<readonly ProcessFa
 /** Answers of the other processes of a service. */
 export interface AskedProcesses {
   readonly answers: readonly ProcessFacts[];
-  /** Those that live and gave no answer: not within the second that each has, or (`isDenied`) not to this user. */
+  /** Those that live and gave no answer: not in time, or (`isDenied`) not to this user. */
   readonly silent: readonly { readonly pid: number; readonly isDenied: boolean }[];
 }
 
-/** Asks all of them at once. The socket of one that is gone is removed. Throws when the folder cannot be read. */
-export async function askProcesses(folder: string): Promise<AskedProcesses> {
+/** Asks all of them at once, and waits up to `timeoutMs` for each. The socket of one that is gone is removed. Throws when the folder cannot be read. */
+export async function askProcesses(folder: string, timeoutMs = usualMs): Promise<AskedProcesses> {
   const names = (await readdir(folder)).filter((name) => Number(socketName.exec(name)?.[1] ?? process.pid) !== process.pid);
   const answers: ProcessFacts[] = [];
   const silent: { pid: number; isDenied: boolean }[] = [];
@@ -93,7 +95,7 @@ export async function askProcesses(folder: string): Promise<AskedProcesses> {
       const path = join(folder, name);
       const pid = Number(socketName.exec(name)?.[1]);
       try {
-        const { body } = await unixGet(path, "/process", limits);
+        const { body } = await unixGet(path, "/process", { timeoutMs, maxBytes });
         answers.push(processSchema.parse(JSON.parse(body.toString())));
       } catch (thrown) {
         // One that lives may be about to listen: the system creates its file a moment before.
