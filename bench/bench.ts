@@ -33,8 +33,8 @@ const sections: Readonly<Record<string, () => Promise<string>>> = {
   sessions: () => manySessions({ held: 500, perSecond: 50, seconds: 30 }),
   databases: () =>
     databases({
-      queries: { rounds: 5, seconds: 5 },
-      copies: { rounds: 3, megabytes: 1000, requests: 500_000 },
+      queries: { rounds: 5, seconds: 4 },
+      copies: { rounds: 3, megabytes: 500, requests: 50_000 },
       sessions: { idle: { pg: 60, cache: 300 }, held: 500, perSecond: 20, seconds: 60 },
     }),
   web: () => web({ rounds: 5, requests: { seconds: 5, connections: 16 }, echoes: { sockets: 200, messages: 50 } }),

@@ -48,8 +48,8 @@ export class GroupCommit {
   }
 
   /** Resolves once the line is on disk, or kept in memory if it `isPast` (`LateEvents`). Throws `unavailable`. */
-  async add(line: SpoolLine, { patienceMs, isPast }: { readonly patienceMs: number; readonly isPast: boolean }): Promise<void> {
-    await new Promise<void>((done, failed) => {
+  add(line: SpoolLine, { patienceMs, isPast }: { readonly patienceMs: number; readonly isPast: boolean }): Promise<void> {
+    return new Promise<void>((done, failed) => {
       this.#waiting.push({ line, isPast, done, failed });
       if (patienceMs === 0 || this.#waiting.length >= segmentEvents) this.#write();
       else this.#patience ??= setTimeout(() => this.#write(), patienceMs);

@@ -74,6 +74,19 @@ test("an event keeps its uid when it is sent again", async () => {
   expect((await (await open()).next())?.events).toEqual(first?.events);
 });
 
+test("uids follow the time of their events: events that arrive together are neighbours in the store's index", async () => {
+  let time = Date.parse("2026-01-02T03:04:05.678Z");
+  const now = (): Date => {
+    time += 1;
+    return new Date(time);
+  };
+  const spool = await openSpool({ folder, clusterName: "example", log: silentLog, now });
+  opened.push(spool);
+  for (let index = 0; index < 20; index += 1) await spool.record(refusal(String(index)));
+  const uids = (await uploadAll(spool)).map((line) => (JSON.parse(line) as { uid: string }).uid);
+  expect(uids.toSorted()).toEqual(uids);
+});
+
 test("a full spool refuses events, logs it, and accepts them again once it is emptied", async () => {
   const spool = await open(600);
   await spool.record(refusal("a"));

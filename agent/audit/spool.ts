@@ -1,8 +1,8 @@
-import { randomUUID } from "node:crypto";
 import { mkdir, readFile, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { makeAuditEvent } from "../../core/audit/audit-event.ts";
 import type { AuditFacts } from "../../core/audit/audit-events.ts";
+import { newEventUid } from "../../core/audit/event-uid.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { startOf } from "../../core/processes/start-of.ts";
@@ -108,10 +108,11 @@ class FileSpool implements Spool {
   }
 
   async record(facts: AuditFacts, { mass, isPast = false, room }: RecordOptions = {}): Promise<void> {
-    const { clusterName, now = () => new Date() } = this.#options;
+    const { clusterName, now: clock = () => new Date() } = this.#options;
     // Loaded at the first event: its schemas take megabytes that an idle agent can save.
     this.#make ??= (await import("../../core/audit/audit-event.ts")).makeAuditEvent;
-    const text = `${JSON.stringify(this.#make(facts, { clusterName, now: now(), uid: randomUUID() }))}\n`;
+    const now = clock();
+    const text = `${JSON.stringify(this.#make(facts, { clusterName, now, uid: newEventUid(now) }))}\n`;
     const bytes = Buffer.byteLength(text);
     if (mass === undefined) this.#room.take(bytes, room);
     else if (!this.#room.takeAtOnce(mass.owner, bytes)) await this.#room.takeInTurn({ owner: mass.owner, bytes, waitMs: roomMs });
@@ -138,7 +139,7 @@ class FileSpool implements Spool {
       if (name === undefined) return undefined;
       const file = join(this.#options.folder, name);
       const text = await readFile(file, "utf8").catch(unlessMissing);
-      if (text !== undefined) return { file, events: completeLines(text, file, this.#options.log) };
+      if (text !== undefined) return { file, events: this.#adopted.has(name) ? soundLines(text, file, this.#options.log) : wholeLines(text) };
       // Another process has taken it over and sent it.
       this.#forget(name, this.#adopted.get(name) ?? 0);
     }
@@ -185,12 +186,15 @@ class FileSpool implements Spool {
   }
 }
 
-/** A crash can tear the last line only, and no action that waited for it has happened: it is dropped. */
-function completeLines(text: string, file: string, log: Log): string[] {
-  const lines = text.split("\n");
-  const torn = lines.pop();
-  if (torn !== undefined && torn !== "") log.warn("dropped the torn last audit event of a file: it was never acknowledged", { file });
-  return lines.filter((line) => {
+/** Lines of a segment of this process. Only a write that failed can leave a torn one, the last: its events have failed, or are written again. */
+function wholeLines(text: string): string[] {
+  return text.slice(0, text.lastIndexOf("\n") + 1).split("\n").slice(0, -1);
+}
+
+/** Lines of another process. A crash can tear the last line only, and no action that waited for it has happened: it is dropped. */
+function soundLines(text: string, file: string, log: Log): string[] {
+  if (!text.endsWith("\n") && text !== "") log.warn("dropped the torn last audit event of a file: it was never acknowledged", { file });
+  return wholeLines(text).filter((line) => {
     if (isJsonObject(line)) return true;
     if (line !== "") log.error("skipped a damaged line of the audit spool", { file });
     return false;

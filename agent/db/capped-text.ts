@@ -30,8 +30,9 @@ export function cappedValue(text: string, limit = 256): string {
   return fits(cut, limit * 2) ? cut : truncated(text, limit / 4);
 }
 
+/** In JSON, a character of UTF-16 takes six bytes at most. */
 function fits(text: string, bytes: number): boolean {
-  return Buffer.byteLength(JSON.stringify(text)) <= bytes + 2;
+  return text.length * 6 <= bytes || Buffer.byteLength(JSON.stringify(text)) <= bytes + 2;
 }
 
 /** Never splits a character: neither the cut of the bytes nor that of the text may. */

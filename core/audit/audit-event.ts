@@ -12,14 +12,16 @@ export const eventsInCall = 500;
 export interface AuditOrigin {
   readonly clusterName: string;
   readonly now: Date;
-  /** A new UUID: `randomUUID()`. */
+  /** A new one: `newEventUid`. */
   readonly uid: string;
 }
 
 /** Too long texts are truncated, so that no peer can avoid the log by a long name. */
-export function makeAuditEvent(whole: AuditFacts, origin: AuditOrigin): AuditEvent {
-  const facts = Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, clipped(name, value)])) as AuditFacts;
-  return checkAuditEvent({ ...facts, code: codeOf(facts), time: origin.now.toISOString(), uid: origin.uid, cluster_name: origin.clusterName });
+export function makeAuditEvent(facts: AuditFacts, origin: AuditOrigin): AuditEvent {
+  const event: Record<string, unknown> = { ...facts, code: codeOf(facts), time: origin.now.toISOString(), uid: origin.uid, cluster_name: origin.clusterName };
+  // What is short is never cut.
+  for (const [name, value] of Object.entries(facts)) if (typeof value === "string" && value.length > maxShort) event[name] = clipped(name, value);
+  return checkAuditEvent(event);
 }
 
 /** One line of the audit log. */
@@ -35,8 +37,7 @@ const longNames = new Set(["error", "reason", "path", "target_path", "db_uri", "
 /** Texts of which the beginning says most; `clipCommand` bounds them. */
 const commandNames = new Set(["command", "db_query"]);
 
-function clipped(name: string, value: unknown): unknown {
-  if (typeof value !== "string") return value;
+function clipped(name: string, value: string): string {
   if (commandNames.has(name)) return clipCommand(value);
   return clip(value, longNames.has(name) ? maxText : maxShort);
 }

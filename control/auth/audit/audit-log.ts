@@ -1,6 +1,6 @@
-import { randomUUID } from "node:crypto";
 import { makeAuditEvent } from "../../../core/audit/audit-event.ts";
 import type { AuditEvent, AuditFacts } from "../../../core/audit/audit-events.ts";
+import { newEventUid } from "../../../core/audit/event-uid.ts";
 import { errorText } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { RefusalLimit, suppressedText } from "../../limits/refusal-limit.ts";
@@ -46,7 +46,10 @@ function kindOf(facts: AuditFacts): Kind | undefined {
 }
 
 export function createAuditLog(store: AuditStore, deps: AuditLogDeps): AuditLog {
-  const made = (facts: AuditFacts): AuditEvent => makeAuditEvent(facts, { clusterName: deps.clusterName, now: deps.now(), uid: randomUUID() });
+  const made = (facts: AuditFacts): AuditEvent => {
+    const now = deps.now();
+    return makeAuditEvent(facts, { clusterName: deps.clusterName, now, uid: newEventUid(now) });
+  };
   const emit = (facts: AuditFacts): void => store.append([made(facts)]);
   const attempt = (facts: AuditFacts): void => {
     if (deps.isLow?.() === true) {
