@@ -11,8 +11,8 @@ export interface GroupCommitOptions {
   readonly segments: SegmentWriter;
   /** Has room taken for each line: what is not written gives it back. */
   readonly room: SpoolRoom;
-  /** Called when an event of what has happened already has come to the disk after all. */
-  readonly lateWritten: () => void;
+  /** Called when events have come to the disk. */
+  readonly written: () => void;
 }
 
 interface Waiting {
@@ -66,7 +66,8 @@ export class GroupCommit {
   }
 
   #offerLate(): void {
-    const { log, lateWritten: done } = this.#options;
+    const { log } = this.#options;
+    const done = (): void => {};
     const failed = (): void => log.error("an audit event is lost: the disk has not taken it, and too many others wait", {});
     this.#waiting.push(...this.#late.take().map((line) => ({ line, isPast: true, done, failed })));
     this.#write();
@@ -85,20 +86,21 @@ export class GroupCommit {
     while (this.#isDue) {
       this.#isDue = false;
       const all = this.#waiting.splice(0);
-      for (let from = 0; from < all.length; from += segmentEvents) await this.#store(all.slice(from, from + segmentEvents));
+      while (all.length > 0) await this.#store(all.splice(0, this.#options.segments.room));
     }
     // In the same step as the last look: an event in between would wait for the next one.
     this.#writing = undefined;
   }
 
   async #store(batch: readonly Waiting[]): Promise<void> {
-    const { folder, log, room, segments } = this.#options;
+    const { folder, log, room, segments, written } = this.#options;
     try {
       const segment = await segments.append(batch.map(({ line }) => line.text).join(""), batch.length);
       for (const { line, done } of batch) {
         room.written(segment, line);
         done();
       }
+      written();
     } catch (cause) {
       log.error("could not write an audit event", { folder, error: cause });
       const error = new PlatformError("unavailable", "this host cannot record sessions right now; see its log for the reason", { cause });

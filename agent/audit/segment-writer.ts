@@ -1,11 +1,12 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
+import { eventsInCall } from "../../core/audit/events-in-call.ts";
 import { segmentName, sequenceOf, type Writer } from "./spool-segments.ts";
 
-/** Bytes or events at which a segment is closed: it is one batch, which must fit one API call. */
+/** Bytes or events at which a segment is closed: it is one batch. Usual events go in one call. */
 const segmentBytes = 1024 * 1024;
-export const segmentEvents = 256;
+export const segmentEvents: number = eventsInCall;
 
 interface Current {
   readonly name: string;
@@ -37,6 +38,11 @@ export class SegmentWriter {
   /** New segments come after this one. */
   follow(name: string): void {
     this.#sequence = Math.max(this.#sequence, sequenceOf(name));
+  }
+
+  /** The most events that the next call may append, at least one. */
+  get room(): number {
+    return segmentEvents - (this.#current?.events ?? 0);
   }
 
   /** Resolves with the name of their segment once the lines are on disk. Throws as the file system does; the segment should be closed then. */

@@ -4,7 +4,7 @@ import { appendFile, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/prom
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { eventsInCall } from "../../core/audit/audit-event.ts";
+import { eventsInCall } from "../../core/audit/events-in-call.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { silentLog } from "../../core/log/log.ts";
 import { startOf } from "../../core/processes/start-of.ts";

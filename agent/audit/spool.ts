@@ -104,7 +104,7 @@ class FileSpool implements Spool {
     this.#own = own;
     this.#room = new SpoolRoom(options.maxBytes ?? 64 * 1024 * 1024, log, { isSeveral: (options.massServices ?? 2) > 1 });
     this.#segments = new SegmentWriter(folder, { own, closed: (name) => this.#closed.push(name) });
-    this.#commits = new GroupCommit({ folder, log, segments: this.#segments, room: this.#room, lateWritten: () => this.onRecorded() });
+    this.#commits = new GroupCommit({ folder, log, segments: this.#segments, room: this.#room, written: () => this.onRecorded() });
   }
 
   async record(facts: AuditFacts, { mass, isPast = false, room }: RecordOptions = {}): Promise<void> {
@@ -116,8 +116,8 @@ class FileSpool implements Spool {
     const bytes = Buffer.byteLength(text);
     if (mass === undefined) this.#room.take(bytes, room);
     else if (!this.#room.takeAtOnce(mass.owner, bytes)) await this.#room.takeInTurn({ owner: mass.owner, bytes, waitMs: roomMs });
-    await this.#commits.add({ text, owner: (mass ?? room)?.owner }, { patienceMs: mass?.patienceMs ?? 0, isPast });
-    this.onRecorded();
+    // Not awaited: this call would hold the facts until the line is on disk, and thousands may wait at once.
+    return this.#commits.add({ text, owner: (mass ?? room)?.owner }, { patienceMs: mass?.patienceMs ?? 0, isPast });
   }
 
   async hold(ask: RoomAsk): Promise<HeldRoom | undefined> {

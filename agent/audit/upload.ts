@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventsInCall } from "../../core/audit/audit-event.ts";
+import { eventsInCall } from "../../core/audit/events-in-call.ts";
 import { type PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { backOffDelay } from "../../core/transport/back-off.ts";

@@ -31,7 +31,7 @@ export class AuditQueue {
   add(event: DatabaseEvent): Promise<void> | undefined {
     if (this.#failure !== undefined) return owned(Promise.reject(this.#failure));
     this.#waiting += 1;
-    void this.#record(event);
+    this.#record(event);
     if (this.#waiting < maxWaiting) return undefined;
     this.#room ??= Promise.withResolvers();
     return owned(this.#room.promise);
@@ -48,14 +48,21 @@ export class AuditQueue {
     if (this.#waiting > 0) this.#options.log.error("audit events of a database session are not safe yet", { events: this.#waiting });
   }
 
-  async #record(event: DatabaseEvent): Promise<void> {
-    const { record, log, end } = this.#options;
-    try {
-      await record(event);
-    } catch (thrown) {
-      log.error("could not record an audit event of a database session", { event: event.event, error: thrown });
-      if (end !== undefined) this.#fail(thrown, end);
-    }
+  /** Of an event that waits for the disk, no more than its name is held here. */
+  #record(event: DatabaseEvent): void {
+    const { event: name } = event;
+    this.#options.record(event).then(
+      () => this.#recorded(),
+      (thrown: unknown) => {
+        const { log, end } = this.#options;
+        log.error("could not record an audit event of a database session", { event: name, error: thrown });
+        if (end !== undefined) this.#fail(thrown, end);
+        this.#recorded();
+      },
+    );
+  }
+
+  #recorded(): void {
     this.#waiting -= 1;
     if (this.#waiting < maxWaiting / 2) this.#open();
     if (this.#waiting === 0) this.#idle?.resolve();

@@ -6,9 +6,6 @@ import { maxAuditCommand, maxShort, maxText } from "./event-spec.ts";
 /** Longest event, bytes of JSON. */
 export const maxAuditEvent = 65_536;
 
-/** The most events that a host sends in one call. */
-export const eventsInCall = 500;
-
 export interface AuditOrigin {
   readonly clusterName: string;
   readonly now: Date;
@@ -20,7 +17,10 @@ export interface AuditOrigin {
 export function makeAuditEvent(facts: AuditFacts, origin: AuditOrigin): AuditEvent {
   const event: Record<string, unknown> = { ...facts, code: codeOf(facts), time: origin.now.toISOString(), uid: origin.uid, cluster_name: origin.clusterName };
   // What is short is never cut.
-  for (const [name, value] of Object.entries(facts)) if (typeof value === "string" && value.length > maxShort) event[name] = clipped(name, value);
+  for (const name of Object.keys(facts)) {
+    const value = event[name];
+    if (typeof value === "string" && value.length > maxShort) event[name] = clipped(name, value);
+  }
   return checkAuditEvent(event);
 }
 

@@ -5,6 +5,7 @@ import { randomUUID } from "node:crypto";
  * store's index of uids, and share its pages; of random uids, each one has a page of its own to read, to change and to write.
  */
 export function newEventUid(now: Date): string {
-  const time = Math.max(0, now.getTime()).toString(16).padStart(12, "0");
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
+  const time = Math.max(0, now.getTime());
+  const [high, low] = [Math.floor(time / 0x10000), time % 0x10000];
+  return `${high.toString(16).padStart(8, "0")}-${low.toString(16).padStart(4, "0")}-7${randomUUID().slice(15)}`;
 }

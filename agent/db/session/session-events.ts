@@ -56,7 +56,7 @@ export class SessionEvents {
   queue(end: ((why: PlatformError) => void) | undefined): AuditQueue {
     const { audit, log } = this.#deps;
     const mass = { owner: { service: "db", user: this.#options.user }, patienceMs } as const;
-    return new AuditQueue({ record: (event) => audit.record({ ...event, ...this.#common() } as never, { mass }), log, end });
+    return new AuditQueue({ record: async (event) => audit.record({ ...event, ...this.#common() } as never, { mass }), log, end });
   }
 
   /** Counts an event for the summary. */

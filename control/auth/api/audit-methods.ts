@@ -1,6 +1,7 @@
 import type { UploadRecordingRequest } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
-import { auditEventDocument, eventsInCall } from "../../../core/audit/audit-event.ts";
+import { auditEventDocument } from "../../../core/audit/audit-event.ts";
 import { type AuditEvent, mayReport } from "../../../core/audit/audit-events.ts";
+import { eventsInCall } from "../../../core/audit/events-in-call.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import { readDocument, readDocuments, writeDocument, writeDocuments } from "../../../core/resources/document.ts";

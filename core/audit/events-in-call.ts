@@ -1,0 +1,2 @@
+/** The most events that a host sends in one call. */
+export const eventsInCall = 500;
