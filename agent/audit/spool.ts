@@ -188,7 +188,9 @@ class FileSpool implements Spool {
 
 /** Lines of a segment of this process. Only a write that failed can leave a torn one, the last: its events have failed, or are written again. */
 function wholeLines(text: string): string[] {
-  return text.slice(0, text.lastIndexOf("\n") + 1).split("\n").slice(0, -1);
+  const lines = text.split("\n");
+  lines.pop();
+  return lines;
 }
 
 /** Lines of another process. A crash can tear the last line only, and no action that waited for it has happened: it is dropped. */

@@ -15,7 +15,13 @@ export interface AuditOrigin {
 
 /** Too long texts are truncated, so that no peer can avoid the log by a long name. */
 export function makeAuditEvent(facts: AuditFacts, origin: AuditOrigin): AuditEvent {
-  const event: Record<string, unknown> = { ...facts, code: codeOf(facts), time: origin.now.toISOString(), uid: origin.uid, cluster_name: origin.clusterName };
+  const event: Record<string, unknown> = {
+    ...facts,
+    code: codeOf(facts),
+    time: origin.now.toISOString(),
+    uid: origin.uid,
+    cluster_name: origin.clusterName,
+  };
   // What is short is never cut.
   for (const name of Object.keys(facts)) {
     const value = event[name];
