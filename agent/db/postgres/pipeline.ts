@@ -113,7 +113,7 @@ export class Pipeline {
 
   /** The server's message, by its type; `tag`: of a CommandComplete, `failure`: of an ErrorResponse. */
   answer(type: string, { tag = "", failure }: { readonly tag?: string; readonly failure?: ServerError } = {}): void {
-    if (/^(?:DEALLOCATE|DISCARD|PREPARE|CLOSE|DECLARE)\b/.test(tag)) this.#forget();
+    if (tag !== "" && /^(?:DEALLOCATE|DISCARD|PREPARE|CLOSE|DECLARE)\b/.test(tag)) this.#forget();
     if (this.#isLost) return;
     while (this.#awaited[0]?.kind === "copyEnd") this.#awaited.shift();
     const [head] = this.#awaited;

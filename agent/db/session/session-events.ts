@@ -56,7 +56,9 @@ export class SessionEvents {
   queue(end: ((why: PlatformError) => void) | undefined): AuditQueue {
     const { audit, log } = this.#deps;
     const mass = { owner: { service: "db", user: this.#options.user }, patienceMs } as const;
-    return new AuditQueue({ record: async (event) => audit.record({ ...event, ...this.#common() } as never, { mass }), log, end });
+    // It has logged in, which it does once: they stay the same.
+    const common = this.#common();
+    return new AuditQueue({ record: async (event) => audit.record({ ...event, ...common } as never, { mass }), log, end });
   }
 
   /** Counts an event for the summary. */

@@ -28,9 +28,25 @@ const kinds: readonly (FrameKind | undefined)[] = Array.from({ length: 7 }, (_, 
 /** The header of a frame. Pure. */
 export function frameHeader(kind: FrameKind, stream: number, amount = 0): Buffer {
   const header = Buffer.allocUnsafeSlow(headerLength);
-  header.writeUInt32BE(frameKinds[kind] * 0x100_0000 + amount, 0);
-  header.writeUInt32BE(stream, 4);
+  writeHeader(header, kind, stream, amount);
   return header;
+}
+
+/** Data up to this length is copied behind its header, bytes: a copy costs less than a second write. */
+const mostCopied = 4_000;
+
+/** A frame of data, as the buffers to write. Pure. */
+export function dataFrame(stream: number, bytes: Buffer): readonly Buffer[] {
+  if (bytes.length > mostCopied) return [frameHeader("data", stream, bytes.length), bytes];
+  const frame = Buffer.allocUnsafe(headerLength + bytes.length);
+  writeHeader(frame, "data", stream, bytes.length);
+  frame.set(bytes, headerLength);
+  return [frame];
+}
+
+function writeHeader(frame: Buffer, kind: FrameKind, stream: number, amount: number): void {
+  frame.writeUInt32BE(frameKinds[kind] * 0x100_0000 + amount, 0);
+  frame.writeUInt32BE(stream, 4);
 }
 
 export interface FrameSink {

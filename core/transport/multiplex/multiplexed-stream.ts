@@ -85,8 +85,9 @@ export class MultiplexedStream {
   #sendHeld(): void {
     while (this.#held !== undefined && this.#sendWindow > 0) {
       const { bytes, done } = this.#held;
-      const part = bytes.subarray(0, Math.min(this.#sendWindow, maxFrameData));
-      const isAll = part.length === bytes.length;
+      const most = Math.min(this.#sendWindow, maxFrameData);
+      const isAll = bytes.length <= most;
+      const part = isAll ? bytes : bytes.subarray(0, most);
       this.#sendWindow -= part.length;
       this.#held = isAll ? undefined : { bytes: bytes.subarray(part.length), done };
       this.#writer.sendData(part, isAll ? done : () => {});

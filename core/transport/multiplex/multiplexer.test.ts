@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { type Duplex, duplexPair } from "node:stream";
+import { Duplex, duplexPair } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -160,6 +160,24 @@ test("a side that accepts no streams ends the connection at one", async () => {
   const { far, client } = connected();
   far.write(frameHeader("open", 1));
   await client.closed;
+});
+
+test.each([
+  ["a short message in one piece with its header", 100, [headerLength + 100]],
+  ["a long one without a copy", 50_000, [headerLength, 50_000]],
+] as const)("a stream sends %s", async (_, length, pieces) => {
+  const written: number[] = [];
+  const write = (chunk: Buffer, _encoding: string, done: () => void): void => {
+    written.push(chunk.length);
+    done();
+  };
+  const client = new Multiplexer(new Duplex({ read: () => {}, write }), { most: 1 });
+  const stream = client.open();
+  await quiet();
+  written.splice(0);
+  stream.write(Buffer.alloc(length));
+  await quiet();
+  expect(written).toEqual(pieces);
 });
 
 test("frames are the same however their bytes are cut", () => {

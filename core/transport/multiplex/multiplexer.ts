@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { PlatformError } from "../../errors/platform-error.ts";
-import { broken, FrameReader, frameHeader } from "./multiplex-frames.ts";
+import { broken, dataFrame, FrameReader, frameHeader } from "./multiplex-frames.ts";
 import { MultiplexedStream } from "./multiplexed-stream.ts";
 
 export interface MultiplexerOptions {
@@ -98,8 +98,7 @@ export class Multiplexer {
     const stream = new MultiplexedStream({
       send: (kind, amount = 0) => void this.#write(frameHeader(kind, id, amount)),
       sendData: (bytes, done) => {
-        this.#write(frameHeader("data", id, bytes.length));
-        this.#write(bytes);
+        for (const piece of dataFrame(id, bytes)) this.#write(piece);
         if (this.#socket.writableNeedDrain) this.#waiting.push(done);
         else done();
       },
