@@ -76,6 +76,44 @@ test("a page has the events that match, however few rows are read at once", asyn
   );
 });
 
+test("a page reads a few rows, however long its time and the log are", async () => {
+  // An event each minute; some came twenty minutes late.
+  const rows = Array.from({ length: 1_000 }, (_, at) => {
+    const time = timeOf(at % 50 === 0 ? Math.max(0, at - 20) : at).toISOString();
+    return { seq: at + 1, time, event: "exec", user: at % 100 === 7 ? "ann" : "bob" };
+  });
+  const database = tableOf(rows);
+  /** Reads, of ten rows each at most, of each page. */
+  const readsOf = async (query: Omit<AuditQuery, "limit" | "cursor">, limit = 10): Promise<number[]> => {
+    const reads: number[] = [];
+    for (let cursor: string | undefined; cursor !== ""; ) {
+      let count = 0;
+      const read = <T>(work: (from: DatabaseSync) => T): T => {
+        count += 1;
+        return work(database);
+      };
+      ({ cursor } = await readEvents({ ...query, limit, cursor }, { read, rowsAtOnce: 10, pause: () => Promise.resolve() }));
+      reads.push(count);
+    }
+    return reads;
+  };
+  for (const query of [
+    { from: timeOf(0), to: timeOf(1_000) },
+    { to: timeOf(1_000) },
+    { from: timeOf(0) },
+    { from: timeOf(990) },
+    { from: timeOf(500), to: timeOf(510) },
+    { from: timeOf(100), to: timeOf(110), newest: 5 },
+    { from: timeOf(0), to: timeOf(1_000), newest: 5 },
+  ])
+    expect(Math.max(...(await readsOf(query))), JSON.stringify(query)).toBeLessThan(10);
+  // One row of a hundred: all pages together read the log, and its index, once.
+  const sparse = await readsOf({ from: timeOf(0), to: timeOf(1_000), user: "ann" }, 1);
+  expect(sparse).toHaveLength(11);
+  expect(Math.max(...sparse)).toBeLessThan(30);
+  database.close();
+});
+
 test("a search that finds nothing in a long log lets other work go on, and ends with its caller", async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), "platform-audit-"));
   const store = openAuditStore(join(folder.path, "audit.sqlite"));

@@ -44,8 +44,9 @@ export async function readEvents(query: AuditQuery, { read, signal, rowsAtOnce =
   const sql = "SELECT coalesce((SELECT min(seq) FROM events), 1) AS first, coalesce((SELECT max(seq) FROM events), 0) AS last";
   const ends = read((database) => database.prepare(sql).get());
   const known = Number(ends?.last);
-  const search: Search = { query, read, rowsAtOnce, pause: async () => await pause(signal), condition: conditionOf(query) };
-  const range = await withinTimes(search, { from: Math.max(Number(ends?.first), (after ?? 0) + 1), to: known });
+  const access = { query, read, rowsAtOnce, pause: async () => await pause(signal) };
+  const search: Search = { ...access, condition: conditionOf(query), narrow: narrowing(access) };
+  const range: Range = { from: Math.max(Number(ends?.first), (after ?? 0) + 1), to: known };
   const isNewest = after === undefined && query.newest !== undefined && query.newest > 0;
   const start = isNewest ? await newestFrom(search, range, query.newest) : range.from;
   const { lines, last, isMore } = await collect(search, { from: start, to: range.to });
@@ -63,12 +64,17 @@ interface Condition {
   readonly values: readonly SQLInputValue[];
 }
 
-interface Search {
+interface Access {
   readonly query: AuditQuery;
   readonly read: ReadOptions["read"];
   readonly rowsAtOnce: number;
   readonly pause: () => Promise<unknown>;
+}
+
+interface Search extends Access {
   readonly condition: Condition;
+  /** Called between two reads of rows, with the range that is still to be read. */
+  readonly narrow: (range: Range) => Promise<Range>;
 }
 
 /** Numbers of events, both ends included; `from` above `to`: none. */
@@ -77,38 +83,55 @@ interface Range {
   readonly to: number;
 }
 
-/** The range of the events within the query's times, which have an index, unlike the other conditions. */
-async function withinTimes({ query: { from, to, cursor }, read, rowsAtOnce, pause }: Search, range: Range): Promise<Range> {
-  if (to === undefined && (from === undefined || cursor !== undefined)) return range;
+/**
+ * Narrows a range to the events within the query's times, which have an index, unlike the other conditions. Each call reads a part of the index, and once all of it has
+ * been read, ranges are narrowed. Rows are read in turn with it: a page that a few rows fill costs no more than these, and where only a short time is searched, or the
+ * rest of a long log has nothing of it, the index ends first.
+ */
+function narrowing({ query: { from, to, cursor }, read, rowsAtOnce, pause }: Access): Search["narrow"] {
   const sql = `SELECT min(seq) AS first, max(seq) AS last, count(*) AS n, max(time) AS time FROM
     (SELECT time, seq FROM events WHERE (time, seq) > (?, ?) AND time < ? ORDER BY time, seq LIMIT ?)`;
   const keySql = "SELECT max(seq) AS seq FROM events WHERE time = ?";
-  const [upper, found] = [to?.toISOString() ?? "~", { from: range.to + 1, to: 0 }];
-  for (let key = { time: from?.toISOString() ?? "", seq: 0 }; ; ) {
-    const row = read((database) => database.prepare(sql).get(key.time, key.seq, upper, rowsAtOnce));
-    if (Number(row?.n) === 0) break;
+  // After a cursor, `from` alone leaves nothing out that is not left out already.
+  if (to === undefined && (from === undefined || cursor !== undefined)) return (range) => Promise.resolve(range);
+  const upper = to?.toISOString() ?? "~";
+  const found = { from: Number.POSITIVE_INFINITY, to: 0 };
+  let key = { time: from?.toISOString() ?? "", seq: 0 };
+  let isRead = false;
+  const readPart = (database: DatabaseSync): void => {
+    const row = database.prepare(sql).get(key.time, key.seq, upper, rowsAtOnce);
+    const n = Number(row?.n);
+    isRead = n < rowsAtOnce;
+    if (n === 0) return;
     found.from = Math.min(found.from, Number(row?.first));
     found.to = Math.max(found.to, Number(row?.last));
-    if (Number(row?.n) < rowsAtOnce) break;
+    if (isRead) return;
     const time = String(row?.time);
     // Those of one and the same time were read at once at most.
-    key = { time, seq: Number(read((database) => database.prepare(keySql).get(time))?.seq) };
+    key = { time, seq: Number(database.prepare(keySql).get(time)?.seq) };
     found.to = Math.max(found.to, key.seq);
-    await pause();
-  }
-  return { from: Math.max(range.from, found.from), to: Math.min(range.to, found.to) };
+  };
+  return async (range) => {
+    if (!isRead) {
+      read(readPart);
+      await pause();
+    }
+    return isRead ? { from: Math.max(range.from, found.from), to: Math.min(range.to, found.to) } : range;
+  };
 }
 
 /** Number of the first of the `newest` matching events; one after the range: there are none. */
-async function newestFrom({ read, rowsAtOnce, pause, condition }: Search, range: Range, newest = 0): Promise<number> {
+async function newestFrom({ read, rowsAtOnce, pause, condition, narrow }: Search, range: Range, newest = 0): Promise<number> {
   const sql = `SELECT count(*) AS n, min(seq) AS first FROM (SELECT seq FROM events WHERE seq BETWEEN ? AND ? AND ${condition.sql} ORDER BY seq DESC LIMIT ?)`;
   let [missing, first] = [newest, range.to + 1];
-  for (let high = range.to; high >= range.from && missing > 0; high -= rowsAtOnce) {
-    if (high < range.to) await pause();
-    const low = Math.max(range.from, high - rowsAtOnce + 1);
+  for (let { from, to } = range; from <= to; ) {
+    const [low, high] = [Math.max(from, to - rowsAtOnce + 1), to];
     const row = read((database) => database.prepare(sql).get(low, high, ...condition.values, missing));
     if (Number(row?.n) > 0) first = Number(row?.first);
     missing -= Number(row?.n);
+    if (missing === 0 || low === from) break;
+    await pause();
+    ({ from, to } = await narrow({ from, to: low - 1 }));
   }
   return first;
 }
@@ -121,13 +144,12 @@ interface Collected {
   readonly isMore: boolean;
 }
 
-async function collect({ query: { limit }, read, rowsAtOnce, pause, condition }: Search, range: Range): Promise<Collected> {
+async function collect({ query: { limit }, read, rowsAtOnce, pause, condition, narrow }: Search, range: Range): Promise<Collected> {
   const sql = `SELECT seq, json FROM events WHERE seq BETWEEN ? AND ? AND ${condition.sql} ORDER BY seq LIMIT ?`;
   const lines: string[] = [];
   let [bytes, last] = [0, 0];
   /** Whether the page is full. */
-  const readRows = (database: DatabaseSync, low: number): boolean => {
-    const high = Math.min(range.to, low + rowsAtOnce - 1);
+  const readRows = (database: DatabaseSync, { from: low, to: high }: Range): boolean => {
     for (const row of database.prepare(sql).iterate(low, high, ...condition.values, limit - lines.length)) {
       const line = String(row.json);
       bytes += Buffer.byteLength(line);
@@ -137,10 +159,12 @@ async function collect({ query: { limit }, read, rowsAtOnce, pause, condition }:
     }
     return lines.length === limit;
   };
-  for (let low = range.from; low <= range.to; low += rowsAtOnce) {
-    if (low > range.from) await pause();
-    const from = low;
-    if (read((database) => readRows(database, from))) return { lines, last, isMore: true };
+  for (let { from, to } = range; from <= to; ) {
+    const part = { from, to: Math.min(to, from + rowsAtOnce - 1) };
+    if (read((database) => readRows(database, part))) return { lines, last, isMore: true };
+    if (part.to === to) break;
+    await pause();
+    ({ from, to } = await narrow({ from: part.to + 1, to }));
   }
   return { lines, last, isMore: false };
 }
