@@ -156,12 +156,13 @@ function apiRoutes(api: Api, services: WebServices): void {
   recordingRoutes(api);
   fleetRoutes(api);
   resourceRoutes(api);
-  const documents = { now: services.now, readYaml: documentsReader(() => performance.now()) };
-  documentRoutes(api, documents);
+  const documents = documentsReader(() => performance.now());
+  const previews = { now: services.now, readYaml: documents.toPreview };
+  documentRoutes(api, { readYaml: documents.toStore });
   enrolRoutes(api, services);
   accessRoute(api, services);
-  rolePreviewRoute(api, documents);
-  windowPreviewRoute(api, documents);
+  rolePreviewRoute(api, previews);
+  windowPreviewRoute(api, previews);
 }
 
 /** By path: what takes requests to become WebSockets. */

@@ -45,7 +45,7 @@ test("any text is a resource or refused, and any resource comes back as it was s
 });
 
 test("texts of a user wait for each other; another user's is next", async () => {
-  const read = documentsReader(() => 0);
+  const read = documentsReader(() => 0).toStore;
   const done: string[] = [];
   const one = async (user: string) => {
     await read(user, "kind: role\nmetadata: {name: a}\n");
@@ -59,11 +59,19 @@ test("texts of a user wait for each other; another user's is next", async () => 
 
 test("a user who sends long texts all the time is refused until time has passed, and no other user is", async () => {
   let time = 0;
-  const read = documentsReader(() => time);
+  const read = documentsReader(() => time).toStore;
   const text = `kind: role\nmetadata: {name: a}\nspec: ${"x".repeat(199_000)}\n`;
   for (let sent = 0; sent < 5; sent += 1) await read("eve", text);
   await expect(read("eve", text)).rejects.toMatchObject({ code: "limit" });
   expect(await read("ann", text)).toMatchObject({ kind: "role" });
   time += 10_000;
   await read("eve", text);
+});
+
+test("previews leave room for a document that is stored, and have a pace of their own", async () => {
+  const { toStore, toPreview } = documentsReader(() => 0);
+  const text = `kind: role\nmetadata: {name: a}\nspec: ${"x".repeat(99_000)}\n`;
+  for (let sent = 0; sent < 10; sent += 1) await toPreview("ann", text);
+  await expect(toPreview("ann", text)).rejects.toMatchObject({ code: "limit" });
+  expect(await toStore("ann", text)).toMatchObject({ kind: "role" });
 });

@@ -5,24 +5,33 @@ import { createFairQueue } from "../../../../core/limits/fair-queue.ts";
 import { Buckets } from "../../../limits/buckets.ts";
 import { parseBoundedYaml } from "./bounded-yaml.ts";
 
-/** Characters that a user may send, which bound the processor time for them to a tenth. */
+/** Characters that a user may send to be stored, and as many for previews; either bounds the processor time for them to a tenth. */
 const ofUser = { perSecond: 20_000, burst: 1_000_000 };
 
 /** Reads the resource in a text of this user, as `readYaml` does. Throws as it does, and `limit` for a user who sends too much, or when too many texts wait. */
 export type ReadYaml = (user: string, text: string) => Promise<AnyResource>;
 
+/** Readers by what the text is for: however many previews a user asks for, their document can be stored. */
+export interface DocumentsReader {
+  readonly toStore: ReadYaml;
+  readonly toPreview: ReadYaml;
+}
+
 /** Reads one text at a time; users take turns, and other work of the process goes on in between. `clock`: monotonic milliseconds. */
-export function documentsReader(clock: () => number): ReadYaml {
-  const sent = new Buckets(ofUser);
+export function documentsReader(clock: () => number): DocumentsReader {
   const turns = createFairQueue({ atOnce: 1, waiting: 32, what: "documents" });
-  return async (user, text) => {
-    if (!sent.take(user, [text.length], new Date(clock())))
-      throw new PlatformError("limit", "you have sent too many documents", { hint: "try again in a minute" });
-    return await turns(user, async () => {
-      await setImmediate();
-      return readYaml(text);
-    });
+  const reader = (what: string): ReadYaml => {
+    const sent = new Buckets(ofUser);
+    return async (user, text) => {
+      if (!sent.take(user, [text.length], new Date(clock())))
+        throw new PlatformError("limit", `you have sent too many ${what}`, { hint: "try again in a minute" });
+      return await turns(user, async () => {
+        await setImmediate();
+        return readYaml(text);
+      });
+    };
   };
+  return { toStore: reader("documents"), toPreview: reader("documents for previews") };
 }
 
 /** The resource in a text that a user wrote; without its read-only part, so that what was shown can be saved. Throws `invalid` with the line, and `limit`. */
