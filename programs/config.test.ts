@@ -56,6 +56,8 @@ describe("the programs' parts", () => {
     const size = (lines: string) => controlConfig(config(`${head}auth_service:\n  enabled: yes\n${lines}`)).auth?.connectionsOfUser;
     expect(size("")).toEqual({ burst: 2_000, perSecond: 50 });
     expect(size("  connections_of_user: { at_once: 300 }\n")).toEqual({ burst: 300, perSecond: 50 });
+    expect(size("  connections_of_user: { at_once: 20 }\n")).toEqual({ burst: 20, perSecond: 20 });
+    expect(size("  connections_of_user: { per_second: 7 }\n")).toEqual({ burst: 2_000, perSecond: 7 });
   });
 
   test("an agent joins the proxy of the file, else the control beside it", () => {

@@ -28,7 +28,7 @@ const connectionProblems = [
   ["connections as one number", "500", " must be a section of keys, not a number"],
   [
     "more connections a second than at once",
-    "{ at_once: 20 }",
+    "{ at_once: 20, per_second: 21 }",
     " must not have a per_second above its at_once: a user who opens none saves up at_once, and never more",
   ],
   ["a misspelt key of connections", "{ atonce: 20 }", ".atonce is not a known key; did you mean at_once?"],
@@ -55,6 +55,7 @@ describe("a file is accepted", () => {
       `${channels}    default:\n      static_version: 1.2.3\n      critical: yes\n    stable/cloud:\n      forward_url: https://up.test/v1/stable/cloud/\n    x: { forward_url: "http://127.0.0.1:80" }\n`,
     ],
     ["with connections of one user", `${head}auth_service:\n  connections_of_user: { at_once: 10000, per_second: 250 }\n`],
+    ["with few connections of one user", `${head}auth_service:\n  connections_of_user: { at_once: 20 }\n`],
     ["with PAM", `${agentHead}  pam: { enabled: yes, service_name: platform-sshd, environment: { TEAM: "{{external.team}}" } }\n`],
     [
       "with any contents in sections that are off",

@@ -82,6 +82,8 @@ const recordingMode = z.union([z.string(), z.literal(false)], recordingModeText)
   return z.NEVER;
 });
 
+const usualPerSecond = 50;
+
 /**
  * New connections that proxies open in one user's name, for each kind of resource. The most that may be set is half of what the auth service gives one proxy for all of
  * its users (control/limits/host-quotas.ts).
@@ -89,8 +91,9 @@ const recordingMode = z.union([z.string(), z.literal(false)], recordingModeText)
 const connectionsOfUser = z
   .strictObject({
     at_once: wholeNumber("connections", { least: 1, most: 10_000 }).default(2_000),
-    per_second: wholeNumber("connections", { least: 1, most: 250 }).default(50),
+    per_second: wholeNumber("connections", { least: 1, most: 250 }).optional(),
   })
+  .transform(({ at_once, per_second = Math.min(usualPerSecond, at_once) }) => ({ at_once, per_second }))
   .refine((size) => size.per_second <= size.at_once, {
     error: "must not have a per_second above its at_once: a user who opens none saves up at_once, and never more",
   });
