@@ -29,12 +29,33 @@ test("a user alone may hold a fifth of it, the next one a fifth of what is left;
   expect(fill(shares, kube("ann"), { isHeld: true, others: 13_000 })).toBeGreaterThan(1_000);
 });
 
-test("refusals of a user have a share of their own beside all else that the user has taken", () => {
+test("refusals of a user have a small share of their own beside all else that the user has taken", () => {
+  const refusals = { ...kube("ann"), part: "refusals" } as const;
   const shares = new MassShares(80_000, true);
   expect(fill(shares, kube("ann"))).toBe(30_000);
+  expect(fill(shares, refusals, { others: 30_000 })).toBe(2_000);
+  expect(fill(shares, kube("bob"), { others: 32_000 })).toBe(6_000);
+});
+
+test("a user who takes all they may, refusals and others in any order, leaves a fifth of the half", () => {
   const refusals = { ...kube("ann"), part: "refusals" } as const;
-  expect(fill(shares, refusals, { others: 30_000 })).toBe(7_500);
-  expect(fill(shares, kube("bob"), { others: 37_500 })).toBeGreaterThan(1_800);
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.boolean(), fc.nat(4_000))), (steps) => {
+      const shares = new MassShares(80_000, true);
+      let all = 0;
+      const take = (owner: MassOwner, bytes: number): void => {
+        const room = { owner, bytes, isHeld: false };
+        if (!shares.hasShare(room, all) || !shares.hasRoom(room, all)) return;
+        shares.take(room);
+        all += bytes;
+      };
+      for (const [isRefusal, bytes] of steps) take(isRefusal ? refusals : kube("ann"), bytes);
+      all += fill(shares, kube("ann"), { others: all });
+      all += fill(shares, refusals, { others: all });
+      expect(all).toBeLessThanOrEqual(32_000);
+      expect(fill(shares, kube("bob"), { others: all })).toBeGreaterThan(5_900);
+    }),
+  );
 });
 
 test("whatever comes and goes, no service has more than half, all have three quarters, and a new user of each service finds room", () => {

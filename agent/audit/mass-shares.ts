@@ -5,7 +5,7 @@ export interface MassOwner {
   /** The service that records them. */
   readonly service: ServedKind;
   readonly user: string;
-  /** A part of them that has a share of its own, as another user's events would. */
+  /** A part of them that has a share of its own, a small one. */
   readonly part?: "refusals" | undefined;
 }
 
@@ -32,8 +32,9 @@ const ofOneOfSeveral = 0.5;
 /**
  * A user may take this many times the room that is then left to their service: however many users take all they may, some is left for the next one. What is
  * taken in all leaves with the next batches: three quarters for a user alone, three sevenths each for two. What is held stays: a fifth for a user alone.
+ * Refusals come beside all else: a user alone who takes all they may of both leaves a fifth.
  */
-const timesWhatIsLeft = { inAll: 3, held: 0.25 } as const;
+const timesWhatIsLeft = { inAll: 3, refusals: 0.25, held: 0.25 } as const;
 
 /** Bytes of the spool that are taken by events which come in masses, for each service and user, and how many there may be. */
 export class MassShares {
@@ -57,7 +58,7 @@ export class MassShares {
   hasShare({ owner, bytes, isHeld }: MassRoom, all: number): boolean {
     const left = Math.max(0, this.#left(owner, all) - bytes);
     const isWithin = (key: string, times: number): boolean => this.#of(key) + bytes <= left * times;
-    return isWithin(keyOf(owner), timesWhatIsLeft.inAll) && (!isHeld || isWithin(heldKeyOf(owner), timesWhatIsLeft.held));
+    return isWithin(keyOf(owner), timesWhatIsLeft[owner.part ?? "inAll"]) && (!isHeld || isWithin(heldKeyOf(owner), timesWhatIsLeft.held));
   }
 
   /** Room is taken. */
