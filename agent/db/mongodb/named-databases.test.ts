@@ -80,6 +80,12 @@ test.for<readonly [string, Document]>([
   ["the operations of all", { currentOp: 1, $all: true }],
   ["the operations of a collection", { currentOp: 1, ns: "orders.a" }],
   ["the use of all collections", { top: 1 }],
+  ["the locks of all collections", { lockInfo: 1 }],
+  ["an operation's end, of any user", { killOp: 1, op: 7 }],
+  ["an operation's end on a shard", { killOp: 1, op: "rs0:7" }],
+  ["the ends of all sessions", { killAllSessions: [] }],
+  ["the ends of an account's sessions", { killAllSessions: [{ user: "bob", db: "admin" }] }],
+  ["the ends of sessions by a pattern", { killAllSessionsByPattern: [{ users: [{ user: "bob", db: "admin" }] }] }],
   ["a log with slow commands", { getLog: "global" }],
   ["settings of another database's queries", { setQuerySettings: { find: "users", $db: "secret" }, settings: {} }],
 ])("at admin, %s are refused", ([, command]) => {
@@ -96,6 +102,8 @@ test.for<readonly [string, Document]>([
   ["the catalogue of a collection", { aggregate: "system.version", pipeline: [{ $listCatalog: {} }], cursor: {} }],
   ["documents of the command", { aggregate: 1, pipeline: [{ $documents: [{ a: 1 }] }], cursor: {} }],
   ["no stage", { aggregate: 1, pipeline: [], cursor: {} }],
+  ["the end of own sessions", { killSessions: [{ id: 1 }] }],
+  ["the end of own cursors", { killCursors: "c", cursors: [7] }],
   ["a reconfiguration", { replSetReconfig: { _id: "rs0", version: 2 } }],
 ])("at admin, %s is not taken for a database", ([, command]) => {
   expect(judgedAtAdmin(command)).toEqual({ kind: "pass" });

@@ -2,7 +2,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { elementsOf, fieldOf, isNested, maxDepth, nameIn, textOf } from "./bson-elements.ts";
 import { bsonType, FieldCursor, malformed } from "./bson-fields.ts";
 import { dataCommands, isAboutAccounts, mayNameDatabase, type NamedCommand } from "./known-commands.ts";
-import { reportsOnAll } from "./reports-on-all.ts";
+import { concernsAll } from "./concerns-all.ts";
 import type { Request } from "./wire-message.ts";
 
 /** Stages of an aggregation that read or write another collection, which may be one of another database. */
@@ -35,7 +35,7 @@ export function namedDatabases(named: NamedCommand, { command, sequences }: Pick
     for (const namespace of bulkNamespaces({ command, sequences })) add(databaseOf(namespace));
     return found;
   }
-  if (reportsOnAll(named, command)) add(allDatabases);
+  if (concernsAll(named, command)) add(allDatabases);
   if (mayNameDatabase(name)) addStated(named, command, add);
   for (const element of elementsOf(command, maxFields)) {
     if (/^mapReduce$/i.test(name) && element.key === "out" && isNested(element)) addDb(new FieldCursor(element.value, 0), add);

@@ -1,8 +1,12 @@
 import { type Element, elementsOf, isNested, nameIn } from "./bson-elements.ts";
 import type { NamedCommand } from "./known-commands.ts";
 
-/** Commands that report on all databases: operations with their filters, the use of each collection. */
-const ofAllDatabases = new Set(["currentOp", "top"]);
+/**
+ * Commands that report on all databases (operations with their filters, the use and locks of each collection), or end the operations of others, whatever their
+ * databases. Clients cancel their own by `killCursors` and `killSessions`, or by closing their connections; the operation's number for `killOp` comes from
+ * `currentOp`.
+ */
+const ofAllDatabases = new Set(["currentOp", "top", "lockInfo", "killOp", "killAllSessions", "killAllSessionsByPattern"]);
 /**
  * First stages of a pipeline without a collection that stay in its database; a `$changeStream` that does not states it. All others are taken to report on all
  * databases (`$currentOp`, `$listCatalog`, `$listLocalSessions`, `$queryStats` …): servers gain new ones.
@@ -11,8 +15,8 @@ const ofOwnDatabase = new Set(["$changeStream", "$documents", "$listMqlEntities"
 /** Of all databases at admin. */
 const ofOwnUnlessAdmin = "$listClusterCatalog";
 
-/** Whether a command reports on all databases of the server. Throws `invalid`. Pure. */
-export function reportsOnAll({ name, database }: NamedCommand, command: Buffer): boolean {
+/** Whether a command reports on all databases of the server, or ends the operations of all. Throws `invalid`. Pure. */
+export function concernsAll({ name, database }: NamedCommand, command: Buffer): boolean {
   if (ofAllDatabases.has(name)) return true;
   if (name === "getLog") return !isStartupLog(command);
   if (name !== "aggregate") return false;
