@@ -1,10 +1,10 @@
 import { serialize } from "bson";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { editedDocument, elementsOf, textOf } from "./bson-elements.ts";
+import { isStartupLog } from "./concerns-all.ts";
 import { isHello, serverHello } from "./hello.ts";
 import { harmless, isNotOffered, type NamedCommand } from "./known-commands.ts";
 import { allDatabases, maxFields, namedDatabases } from "./named-databases.ts";
-import { isStartupLog } from "./concerns-all.ts";
 import type { Request } from "./wire-message.ts";
 
 /** What a session's rules say about its commands. */

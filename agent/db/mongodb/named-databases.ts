@@ -1,8 +1,8 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { elementsOf, fieldOf, isNested, maxDepth, nameIn, textOf } from "./bson-elements.ts";
 import { bsonType, FieldCursor, malformed } from "./bson-fields.ts";
-import { dataCommands, isAboutAccounts, mayNameDatabase, type NamedCommand } from "./known-commands.ts";
 import { concernsAll } from "./concerns-all.ts";
+import { dataCommands, isAboutAccounts, mayNameDatabase, type NamedCommand } from "./known-commands.ts";
 import type { Request } from "./wire-message.ts";
 
 /** Stages of an aggregation that read or write another collection, which may be one of another database. */
