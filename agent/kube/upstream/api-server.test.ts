@@ -1,15 +1,15 @@
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
+import { createSecureServer, type Http2SecureServer, type Http2ServerResponse, type ServerHttp2Session } from "node:http2";
 import { createServer } from "node:https";
 import { type AddressInfo, connect, createServer as createNetServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { roleServerName } from "../../../core/transport/alpn.ts";
 import { type InsideAuthorities, insideAuthorities } from "../../../test/inside/authorities.ts";
-import { ApiServer, type ApiServerFacts } from "./api-server.ts";
+import { type ApiRequest, ApiServer, type ApiServerFacts } from "./api-server.ts";
 
 let own: InsideAuthorities;
 let keys: { readonly cert: string; readonly key: string };
@@ -69,9 +69,9 @@ function apiAt(port: number, change: Change = {}): ApiServer {
   return new ApiServer(facts, { env: {} }, stop.signal);
 }
 
-async function get(api: ApiServer, { signal } = new AbortController(), isProxied = false): Promise<string> {
+async function get(api: ApiServer, { signal } = new AbortController(), kind: Pick<ApiRequest, "isProxied" | "isOneOfMany"> = {}): Promise<string> {
   const request = { method: "GET", target: "/x", headers: [], body: undefined, trailers: () => [], signal, onInform: () => {}, onData: () => {} };
-  const answer = await api.send({ ...request, isProxied });
+  const answer = await api.send({ ...request, ...kind });
   let text = "";
   for await (const chunk of answer.body as AsyncIterable<Buffer>) text += String(chunk);
   return `${answer.status} ${text}`;
@@ -120,9 +120,9 @@ test("a refusal by the API server makes the agent read its login again, one by a
   const server = createSecureServer(keys, ({ headers }, response) => void response.writeHead(401).end(headers.authorization ?? ""));
   const api = await apiOf(server, { account: { kind: "token", token: { file } } });
   const never = new AbortController();
-  expect(await get(api, never, true)).toBe("401 Bearer first");
+  expect(await get(api, never, { isProxied: true })).toBe("401 Bearer first");
   await writeFile(file, "second");
-  expect(await get(api, never, true)).toBe("401 Bearer first");
+  expect(await get(api, never, { isProxied: true })).toBe("401 Bearer first");
   expect(await get(api)).toBe("401 Bearer first");
   expect(await get(api)).toBe("401 Bearer second");
   await rm(folder, { recursive: true });
@@ -161,4 +161,45 @@ test("an API server that has vanished is given up: its requests fail, and the ne
   expect(await Promise.all(waiting)).toMatchObject([timeout, timeout]);
   expect(await get(api)).toBe("200 /base/x");
   expect(balancer.lanes.length).toBe(2);
+});
+
+describe("connections with windows of two sizes, 32 together", () => {
+  /** Many requests wait at a server that takes so many at a time over one connection. */
+  async function waitingAt(maxConcurrentStreams: number, count: number) {
+    const full = Promise.withResolvers<void>();
+    const waiting: Http2ServerResponse[] = [];
+    let sessions = 0;
+    const server = createSecureServer({ ...keys, settings: { maxConcurrentStreams } }, (_request, response) => {
+      if (waiting.length >= count) response.end("served");
+      else if (waiting.push(response) === count) full.resolve();
+    });
+    server.on("session", (session) => {
+      sessions += 1;
+      session.on("error", () => {});
+    });
+    const api = await apiOf(server);
+    const many = Array.from({ length: count }, async () => await get(api, new AbortController(), { isOneOfMany: true }));
+    const ended = Promise.allSettled(many);
+    await Promise.race([full.promise, Promise.all(many)]);
+    return { api, waiting, ended, sessions: () => sessions };
+  }
+
+  test("idle ones of one size make room for the other", async () => {
+    const { api, waiting, ended, sessions } = await waitingAt(1, 32);
+    for (const response of waiting) response.end();
+    await ended;
+    expect(await Promise.all([get(api), get(api)])).toEqual(["200 served", "200 served"]);
+    expect(sessions()).toBe(34);
+  });
+
+  test("where none is idle, a request goes over one of the other size that has room", async () => {
+    const { api, sessions } = await waitingAt(2, 63);
+    expect(await get(api)).toBe("200 served");
+    expect(sessions()).toBe(32);
+  });
+
+  test("where all are full, a request is refused", async () => {
+    const { api } = await waitingAt(1, 32);
+    await expect(get(api)).rejects.toMatchObject({ code: "limit" });
+  });
 });

@@ -29,6 +29,7 @@ const windows = {
 /** Bytes that a stream of theirs holds on each side of the agent, and one piece more. */
 export const smallMark = 8 * 1024;
 type WindowSize = keyof typeof windows;
+const other = { usual: "small", small: "usual" } as const;
 
 export interface ApiServerFacts {
   /** Name of the cluster, for errors. */
@@ -62,6 +63,7 @@ interface PooledSession {
   /** Of the connection's own certificate and authorities. */
   readonly login: string;
   readonly size: WindowSize;
+  /** Requests that were given to it and have not ended. */
   streams: number;
 }
 
@@ -132,7 +134,6 @@ export class ApiServer {
   }
 
   async #over(pooled: PooledSession, asked: UpstreamRequest): Promise<UpstreamAnswer> {
-    pooled.streams += 1;
     let isCounted = true;
     const done = (): void => {
       if (!isCounted) return;
@@ -157,13 +158,17 @@ export class ApiServer {
     return { ...asked, target: `${this.#facts.basePath}${target}`, host: this.#facts.authority, headers: [...headers, ...own] };
   }
 
-  /** A connection with room for a stream; undefined when the server speaks HTTP/1.1. */
+  /** A connection on which a stream is counted already; undefined when the server speaks HTTP/1.1. */
   async #session(way: Way): Promise<PooledSession | undefined> {
     const { size } = way;
     const key = loginKey(way.login);
     for (;;) {
-      const free = this.#free(key, size);
-      if (free !== undefined) return free;
+      const isFull = this.#sessions.size >= maxSessions;
+      const free = this.#free(key, size) ?? (isFull && !this.#closeIdle(size) ? this.#free(key, other[size]) : undefined);
+      if (free !== undefined) {
+        free.streams += 1;
+        return free;
+      }
       if (this.#sessions.size >= maxSessions)
         throw new PlatformError(
           "limit",
@@ -177,12 +182,19 @@ export class ApiServer {
   }
 
   #free(key: string, size: WindowSize): PooledSession | undefined {
-    for (const pooled of this.#sessions) {
-      const { session, streams, login } = pooled;
-      const room = Math.min(session.remoteSettings.maxConcurrentStreams ?? usualStreams, usualStreams);
-      if (!session.closed && !session.destroyed && login === key && pooled.size === size && streams < room) return pooled;
-    }
+    for (const pooled of this.#sessions) if (pooled.login === key && pooled.size === size && hasRoom(pooled)) return pooled;
     return undefined;
+  }
+
+  /** Closes a connection of the other size that nothing uses, and returns whether there was one. */
+  #closeIdle(size: WindowSize): boolean {
+    for (const pooled of this.#sessions) {
+      if (pooled.size === size || pooled.streams > 0 || !hasRoom(pooled)) continue;
+      this.#sessions.delete(pooled);
+      pooled.session.destroy();
+      return true;
+    }
+    return false;
   }
 
   async #openSession({ login, size }: Way, key: string): Promise<PooledSession | undefined> {
@@ -211,6 +223,11 @@ export class ApiServer {
     const selected = socket.alpnProtocol === "h2" || socket.alpnProtocol === "http/1.1" ? socket.alpnProtocol : undefined;
     return { socket, selected };
   }
+}
+
+function hasRoom({ session, streams }: PooledSession): boolean {
+  const room = Math.min(session.remoteSettings.maxConcurrentStreams ?? usualStreams, usualStreams);
+  return !session.closed && !session.destroyed && streams < room;
 }
 
 /** Of what a connection was opened with: tokens are in each request. */
