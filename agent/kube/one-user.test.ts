@@ -93,7 +93,39 @@ test.each([
   expect((await first).status).toBe(200);
 });
 
-test("responses that their client does not read are held in part, of a user's many requests in small part", async () => {
+const list = "/api/v1/namespaces/a/pods";
+const watch = `${list}?watch=true`;
+const follow = `${list}/web-1/log?follow=true`;
+test.each([
+  ["watches", 70, watch, list, "usual"],
+  ["watches", 70, watch, `${list}/web-1/log`, "usual"],
+  ["watches", 70, watch, watch, "small"],
+  ["watches", 70, watch, follow, "small"],
+  ["logs that are followed", 70, follow, watch, "small"],
+  ["lists", 70, list, list, "usual"],
+  ["lists", 260, list, list, "small"],
+  ["lists", 260, list, watch, "usual"],
+] as const)("with %s, %i at a time, the windows of further requests: %s, then %s: %s", async (_what, count, first, next, size) => {
+  const sizes: number[] = [];
+  const all = Promise.withResolvers<void>();
+  const last = Promise.withResolvers<void>();
+  world.onRequest = ({ stream }) => {
+    const length = sizes.push(stream.session?.remoteSettings.initialWindowSize ?? 0);
+    if (length === count) all.resolve();
+    if (length === count + 1) last.resolve();
+  };
+  const service = await world.service();
+  const clients = await Promise.all(Array.from({ length: 3 }, async () => over((await world.enter({}, service)).tls)));
+  const send = (at: number, path: string): unknown => clients[at % clients.length]?.request({ ":path": path }).on("error", () => {});
+  for (let at = 0; at < count; at += 1) send(at, first);
+  await all.promise;
+  send(count, next);
+  await last.promise;
+  expect(sizes.at(-1)).toBe({ usual: 262_144, small: 16_384 }[size]);
+  for (const client of clients) client.destroy();
+});
+
+test("responses that their client does not read are held in part, of a user's many watches in small part", async () => {
   const ends: Duplex[] = [];
   const sizes: number[] = [];
   const piece = Buffer.alloc(16_384);
@@ -109,8 +141,7 @@ test("responses that their client does not read are held in part, of a user's ma
   };
   const service = await world.service();
   const clients = await Promise.all(Array.from({ length: 6 }, async () => over((await world.enter({}, service)).tls)));
-  for (const client of clients)
-    for (let count = 0; count < 100; count += 1) client.request({ ":path": "/api/v1/namespaces/a/pods" }).on("error", () => {});
+  for (const client of clients) for (let count = 0; count < 100; count += 1) client.request({ ":path": watch }).on("error", () => {});
   await until("all have come", () => sizes.length === 600);
   const sent = (): number => ends.reduce((sum, end) => sum + (end instanceof TLSSocket ? end.bytesWritten : 0), 0);
   let [before, same] = [0, 0];

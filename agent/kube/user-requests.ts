@@ -3,6 +3,8 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 /** Maximum number of requests of one user at a time on this agent, of all and of some kinds. */
 export const mostOfUser = {
   requests: 2_000,
+  /** Of them, those that go on until somebody ends them. */
+  "watches and followed logs": 2_000,
   /** Of them, those that are streams to pods. */
   streams: 200,
   /** Of them, those to API servers that speak HTTP/1.1, which have few connections for all users. */
@@ -14,8 +16,11 @@ export const mostOfUser = {
 } as const;
 type Counted = keyof typeof mostOfUser;
 
-/** Requests of one user at a time for whose responses this agent holds much (`upstream/api-server`), so that they come at their full speed. */
-const usualOfUser = 64;
+/**
+ * Requests of one user at a time for whose responses this agent holds much (`upstream/api-server`), so that they come at their full speed. Watches are counted apart:
+ * they are many and last, and say little at a time, and must not slow down lists and logs.
+ */
+const usualOfUser = { ongoing: 64, others: 256 } as const;
 
 /** Bytes of requests' bodies that are held at a time, of one user and of all: API servers take one of 3 MiB. */
 export const mostHeld = { ofUser: 32 * 1024 * 1024, ofAll: 256 * 1024 * 1024 } as const;
@@ -56,9 +61,11 @@ export class UserRequests {
     };
   }
 
-  /** A user has so many requests, counted by `take`, that the agent holds less of the response of one that is sent now. */
-  hasMany(user: string): boolean {
-    return (this.#counts.get(countKey(user, "requests")) ?? 0) > usualOfUser;
+  /** A user has so many requests, counted by `take`, that the agent holds less of the response of one that is sent now: a watch or followed log, or another. */
+  hasMany(user: string, isOngoing: boolean): boolean {
+    const ongoing = this.#counts.get(countKey(user, "watches and followed logs")) ?? 0;
+    if (isOngoing) return ongoing > usualOfUser.ongoing;
+    return (this.#counts.get(countKey(user, "requests")) ?? 0) - ongoing > usualOfUser.others;
   }
 
   /** Room for the body of one request of a user, until it is disposed. */

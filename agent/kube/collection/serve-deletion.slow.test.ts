@@ -246,7 +246,15 @@ test("what takes too long ends with objects left, which the client reads", async
     },
   };
   const judged: Judged = {
-    ...{ facts: {}, identity: { user: "alice", groups: ["ops"] }, isProxied: false, isWatch: false, isOpen: false, again: () => {} },
+    ...{
+      facts: {},
+      identity: { user: "alice", groups: ["ops"] },
+      isProxied: false,
+      isWatch: false,
+      isOngoing: false,
+      isOpen: false,
+      again: () => {},
+    },
   };
   onDelete = (name) => name === "web-2";
   const deletion = { place: { group: "", version: "v1", resource: "pods", namespace: "a" }, query: new Map(), mayDelete: () => true };

@@ -38,6 +38,8 @@ export interface Judged {
   /** Whether it goes on to a pod, a service or a node. */
   readonly isProxied: boolean;
   readonly isWatch: boolean;
+  /** Whether its answer goes on until somebody ends it: a watch, or a log that is followed. */
+  readonly isOngoing: boolean;
   /** Versions, discovery and health: not in the audit log. */
   readonly isOpen: boolean;
   readonly stream?: StreamTarget | undefined;

@@ -8,6 +8,7 @@ import { readImpersonation } from "../judge/impersonation.ts";
 import { groupVersion } from "../judge/kind-table.ts";
 import { nameInBody, withBodyName } from "../judge/name-in-body.ts";
 import { type KubeRequest, readRequest } from "../judge/read-request.ts";
+import { isOn } from "../judge/read-target.ts";
 import { reviewedAsk } from "../judge/review.ts";
 import type { OfferedCluster } from "../offered-cluster.ts";
 import type { AskedOfJudge, Judged, StreamTarget } from "./judged.ts";
@@ -127,6 +128,7 @@ function judgedOf(request: KubeRequest, { user, groups, shows, warning }: KubeVe
     identity: { user, groups },
     isProxied,
     isWatch: many === "watch",
+    isOngoing: many === "watch" || (place?.group === "" && place.subresource === "log" && isOn(query, "follow")),
     isOpen: ask.type === "open" && place === undefined,
     stream: streamOf(request),
     filter: shows !== undefined && many !== undefined ? { many, shows } : undefined,

@@ -43,6 +43,7 @@ export async function serveRequest(asked: ClientRequest, answer: ClientAnswer, s
       sendWhole(answer, judged.answer);
       return;
     }
+    if (judged.isOngoing) stops.push(session.requests.take(session.user.name, "watches and followed logs"));
     stops.push(session.running.add({ judged, end: (why) => over.abort(why) }));
     const signal = AbortSignal.any([answer.gone, over.signal]);
     await note.admit(signal, judged.isWatch ? 2 : 1);
@@ -56,7 +57,7 @@ export async function serveRequest(asked: ClientRequest, answer: ClientAnswer, s
     }
     if (judged.filter !== undefined) stops.push(session.requests.take(session.user.name, "filtered requests"));
     if (session.cluster.api.prefersHttp1) stops.push(session.requests.take(session.user.name, "requests over HTTP/1.1"));
-    const isOneOfMany = session.requests.hasMany(session.user.name);
+    const isOneOfMany = session.requests.hasMany(session.user.name, judged.isOngoing);
     const life = { session, note, signal, onInform: (...facts: Parameters<ClientAnswer["inform"]>) => answer.inform(...facts) };
     const response = await send({ asked: held.forwarded(), judged, target }, life, isOneOfMany);
     await pass(response, answer, { session, judged, note, prefix, isOneOfMany, over: over.signal });

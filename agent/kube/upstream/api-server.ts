@@ -48,7 +48,7 @@ export interface ApiServerFacts {
 export interface ApiRequest extends Omit<UpstreamRequest, "host"> {
   /** It goes on to a program behind the API server, whose refusals say nothing of the agent's login. Default: no. */
   readonly isProxied?: boolean;
-  /** Its user has many already: the agent holds less of its response, some 24 KiB in place of 320. Default: no. */
+  /** Its user has many of its sort already: the agent holds less of its response, some 24 KiB in place of 320. Default: no. */
   readonly isOneOfMany?: boolean;
 }
 
