@@ -1,4 +1,4 @@
-import { open, rm } from "node:fs/promises";
+import { chmod, open, rm } from "node:fs/promises";
 import { isAbsolute, resolve } from "node:path";
 import { parseConfig, problemsError } from "../../core/config/parse-config.ts";
 import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
@@ -94,8 +94,10 @@ function parseLabel(text: string): [string, string] {
 
 /** The file may hold a token: only its owner may read it. A file that is replaced stays whole until the other one is. */
 async function writeFile(file: string, text: string, replace: boolean): Promise<void> {
-  if (replace) await editPrivateFile(file, () => Buffer.from(text).toString("latin1"));
-  else await writeNew(file, text);
+  if (!replace) return await writeNew(file, text);
+  const isChanged = await editPrivateFile(file, () => Buffer.from(text).toString("latin1"));
+  // With the same text, it may be readable by others still.
+  if (!isChanged) await chmod(file, 0o600);
 }
 
 async function writeNew(file: string, text: string): Promise<void> {

@@ -74,11 +74,12 @@ async function removeFromCluster(held: HostCredentials, address: HostPort | unde
     return undefined;
   } catch (thrown) {
     const { code, message } = toPlatformError(thrown);
-    if (code === "unavailable" || code === "timeout")
-      throw new PlatformError(code, `${formatHostPort(address)}: ${message}`, { cause: thrown, hint });
     // An earlier run was interrupted after the removal, or an admin removed the host.
     if (code === "not_found") return undefined;
-    return `${formatHostPort(address)}: ${message}`;
+    const why = `${formatHostPort(address)}: ${message}`;
+    // The cluster does not know this identity any more: another attempt would be refused as this one.
+    if (code === "unauthenticated") return why;
+    throw new PlatformError(code, why, { cause: thrown, hint });
   }
 }
 

@@ -1,4 +1,4 @@
-import { lstat, mkdtemp, open, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdtemp, open, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -70,6 +70,9 @@ test("configure replaces a file by another one, which never is half there; links
   expect((await lstat(link)).isSymbolicLink()).toBe(true);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(parseConfig(await readFile(file, "utf8")).sections?.auth_service.cluster_name).toBe("example.com");
+  await chmod(file, 0o644);
+  expect(await configure("--force", "--cluster-name=example.com")).toBe(0);
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
 });
 
 test("a pid file is taken once, a stale one is replaced, and it is gone afterwards", async () => {

@@ -46,7 +46,7 @@ interface Progress {
   readerGone: boolean;
 }
 
-const laterOnly = `The newest ${page} events were printed: --from or --limit shows earlier ones, too.`;
+const laterOnly = (count: number): string => `The newest ${count} events were printed: --from or --limit shows earlier ones, too.`;
 
 /** `tctl audit ls`: the newest events, oldest first, page by page; with `--follow` also later ones, across lost connections. */
 export async function listAudit(call: Call): Promise<Result> {
@@ -56,7 +56,7 @@ export async function listAudit(call: Call): Promise<Result> {
     const before = progress.cursor;
     try {
       await withAdmin(call, async ({ client }) => await printPages(client, { ask, call, progress }));
-      return { data: [], text: "", many: true, notes: progress.printed === ask.usual ? [laterOnly] : [] };
+      return { data: [], text: "", many: true, notes: !ask.follow && progress.printed === ask.usual ? [laterOnly(ask.usual)] : [] };
     } catch (thrown) {
       if (!ask.follow || !mayPass(thrown)) throw thrown;
       if (progress.cursor !== before) failures = 0;

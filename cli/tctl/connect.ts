@@ -36,9 +36,10 @@ export async function withAdmin<T>(call: Call, work: (admin: Admin) => Promise<T
     const thrown = loggedInAt === undefined ? caught : otherAuthority(caught, loggedInAt);
     if (!(thrown instanceof PlatformError) || (thrown.code !== "unavailable" && thrown.code !== "timeout")) throw thrown;
     const isOpen = changing.has(sent);
+    const usual = thrown.hint ?? "check that the platform runs there";
     throw new PlatformError(thrown.code, `${thrown.message} (${admin.via})${isOpen ? "; it is not known whether the change was made" : ""}`, {
       cause: thrown,
-      hint: isOpen ? "look before you repeat it, for example with tctl get or tctl status" : (thrown.hint ?? "check that the platform runs there"),
+      hint: isOpen ? `${usual}; look before you repeat it, for example with tctl get or tctl status` : usual,
     });
   } finally {
     connection.close();

@@ -14,6 +14,8 @@ describe.skipIf(!hasProgram("chromium"))("a session that ends while people work,
   /** With an editor open, and a text in it that is not saved. */
   let page: Page;
   let other: Page;
+  /** Requests for the document that is edited. */
+  const loads: string[] = [];
   const changed = "description: of all hosts";
 
   beforeAll(async () => {
@@ -29,6 +31,9 @@ describe.skipIf(!hasProgram("chromium"))("a session that ends while people work,
     ui = await openUiPage();
     ({ page } = ui);
     await ui.logIn(`${site}/web/roles`, { user: "boss", password: boss.password, code: codeAt(boss.otpauthUri, new Date()) }, "Roles");
+    page.on("request", (request) => {
+      if (request.url().endsWith("/documents/role/all-hosts")) loads.push(request.method());
+    });
     await page.getByRole("button", { name: "all-hosts", exact: true }).click();
     const text = editor();
     await text.fill((await text.inputValue()).replace("name: all-hosts", `name: all-hosts\n  ${changed}`));
@@ -60,6 +65,21 @@ describe.skipIf(!hasProgram("chromium"))("a session that ends while people work,
     expect(await editor().inputValue()).toContain(changed);
   });
 
+  test("Escape does not take away a secret that is shown once, wherever the focus is", async () => {
+    await other.goto(`${site}/web/tokens`);
+    await other.getByRole("button", { name: "New token" }).click();
+    await other.getByRole("dialog").getByRole("button", { name: "Make" }).click();
+    const secret = other
+      .getByRole("dialog")
+      .getByText(/sha256:[0-9a-f]{64}/)
+      .first();
+    await secret.waitFor();
+    for (let presses = 0; presses < 3; presses += 1) await other.keyboard.press("Escape");
+    await secret.waitFor();
+    await other.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+    await secret.waitFor({ state: "detached" });
+  });
+
   test("the login comes before an open editor, and nothing but a login closes it", async () => {
     const account = await openPage("account", "Account");
     await account.getByRole("button", { name: "Log out everywhere" }).click();
@@ -82,6 +102,7 @@ describe.skipIf(!hasProgram("chromium"))("a session that ends while people work,
     await page.keyboard.press("Enter");
     await page.getByText("Your session has ended").waitFor({ state: "detached" });
     expect(await editor().inputValue()).toContain(changed);
+    expect(loads).toEqual(["GET"]);
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("button", { name: "Load the stored one, and lose my changes" }).click();
     await expect.poll(async () => await editor().inputValue()).toContain("deploy");

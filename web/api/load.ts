@@ -37,7 +37,8 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
   const refresh = useCallback(() => {
     if (!latest.current.isLoading) reload();
   }, []);
-  const login = isKept && state.key === key ? 0 : logins.value;
+  const kept = useRef<{ readonly key: string; readonly login: number }>(undefined);
+  const login = isKept && kept.current?.key === key ? kept.current.login : logins.value;
   // The key stands for what is loaded, the turn and the login for once more.
   useEffect(() => {
     const stop = new AbortController();
@@ -50,7 +51,10 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
       setState(answer);
     };
     current.load(stop.signal).then(
-      (value) => settle(() => ({ value, key, error: undefined, isLoading: false })),
+      (value) => {
+        settle(() => ({ value, key, error: undefined, isLoading: false }));
+        kept.current = { key, login };
+      },
       // What answers another question is not shown beside the failure of this one.
       (error: unknown) => settle((before) => ({ ...(before.key === key ? before : unknown), error: asError(error), isLoading: false })),
     );

@@ -44,15 +44,17 @@ const longestMs = 30_000;
 
 /** An answer of the API of this version. Throws CallError. */
 export async function call<T>(path: string, options: CallOptions = {}): Promise<T> {
-  const isOwn = !("bearer" in options);
+  // A login is refused for what was typed, not for the session of before.
+  const isOwn = !("bearer" in options) && path !== "/sessions";
+  const used = bearer.value;
   try {
     return await callOnce<T>(path, options);
   } catch (thrown) {
-    if (!isOwn || bearer.value === undefined || !(thrown instanceof CallError)) throw thrown;
+    if (!isOwn || used === undefined || !(thrown instanceof CallError)) throw thrown;
     const isRefused = thrown.code === "denied" || thrown.code === "unauthenticated";
-    // Nothing was done: the call was refused.
-    if (isRefused && (await renewal?.()) === true) return await callOnce<T>(path, options);
-    if (thrown.code === "unauthenticated") isLoggedOut.value = true;
+    // Nothing was done: the call was refused. Meanwhile the page may have another session already.
+    if (isRefused && (bearer.value !== used || (await renewal?.()) === true)) return await callOnce<T>(path, options);
+    if (thrown.code === "unauthenticated" && bearer.value === used) isLoggedOut.value = true;
     throw thrown;
   }
 }

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import { forget, person, takeUp } from "../api/session.ts";
+import { useKeptOpen } from "../parts/keep-open.ts";
 import { Login } from "./login.tsx";
 
 /**
@@ -8,20 +9,25 @@ import { Login } from "./login.tsx";
  */
 export function LoginAgain() {
   const element = useRef<HTMLDialogElement>(null);
+  useKeptOpen(true);
   useEffect(() => {
     element.current?.showModal();
     const look = (): void => void (document.hidden || takeUp());
     look();
+    // Windows side by side are visible all the time.
     document.addEventListener("visibilitychange", look);
-    return () => document.removeEventListener("visibilitychange", look);
+    window.addEventListener("focus", look);
+    return () => {
+      document.removeEventListener("visibilitychange", look);
+      window.removeEventListener("focus", look);
+    };
   }, []);
   return (
     <dialog
       ref={element}
       class="cover"
       aria-label="Log in again"
-      onKeyDown={(event) => event.key === "Escape" && event.preventDefault()}
-      // Browsers close a dialog at the second Escape, whatever its page says.
+      // Some systems have other ways to close what is in front.
       onClose={(event) => event.currentTarget.showModal()}
     >
       <div class="alone">

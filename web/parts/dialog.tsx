@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
+import { useKeptOpen } from "./keep-open.ts";
 
 export interface DialogFacts {
   readonly title: string;
@@ -15,6 +16,7 @@ export interface DialogFacts {
 /** A dialog before the page: focus stays within it, and returns to where it was. */
 export function Dialog({ title, close, children, wide = false, isKept = false }: DialogFacts) {
   const element = useRef<HTMLDialogElement>(null);
+  useKeptOpen(isKept);
   // A selection that is drawn out of the dialog ends beside it, and is a click there.
   const isPressedBeside = useRef(false);
   const id = useId();
@@ -26,12 +28,12 @@ export function Dialog({ title, close, children, wide = false, isKept = false }:
     };
   }, []);
   return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it already
     <dialog
       ref={element}
       class={wide ? "wide" : ""}
       aria-labelledby={id}
       onClose={close}
-      onKeyDown={(event) => isKept && event.key === "Escape" && event.preventDefault()}
       onPointerDown={(event) => {
         isPressedBeside.current = event.target === event.currentTarget;
       }}
