@@ -7,13 +7,14 @@ reports := .cache/reports
 FROM ?= 537693254451a8d949901a5e1b1ca2dd22a47947
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-upgrade check build packages client image chart repository publish bench soak fuzz clean
+.PHONY: help demo test test-long test-upgrade test-conformance check build packages client image chart repository publish bench soak fuzz clean
 
 help:
 	@echo "make demo    show the main job with real programs (CHECK=1: end after the last step)"
 	@echo "make test    check, build, then the stories with the built executable"
-	@echo "make test-long   the same with every repetition in full, fuzzing and an hour of sessions, into bench/LONG.md [STEP=tests, upgrade, fuzz or soak]"
+	@echo "make test-long   the same with every repetition in full, fuzzing and an hour of sessions, into bench/LONG.md [STEP=tests, upgrade, conformance, fuzz or soak]"
 	@echo "make test-upgrade   packages of the last release become today's, and back, under load [FROM=commit or tag]"
+	@echo "make test-conformance   Kubernetes' own specs, directly at an API server and through us: the same ones pass"
 	@echo "make check   types, formatting, lint, unused code, layers, unit tests; under a minute"
 	@echo "make build   dist/platform, with links tsh and tctl"
 	@echo "make packages    deb and rpm of both packages, and the client, into dist/packages [VERSION=1.1.0] [ARCH=x64|arm64] [FAST=1: larger, in a minute]"
@@ -46,6 +47,12 @@ test-long:
 test-upgrade: build
 	@scripts/prepare.sh test
 	@TEST_FROM="$(FROM)" vitest run --project stories --reporter verbose test/stories/agents-from-release.test.ts test/stories/control-from-release.test.ts
+
+# The specs are compiled once on a machine.
+test-conformance: build
+	@scripts/prepare.sh test
+	@scripts/kubernetes.sh build conformance
+	@TEST_LONG=1 vitest run --project stories-alone --reporter verbose test/stories/kubernetes-conformance.test.ts
 
 # Its properties are tried with a quarter of the inputs of `make test`.
 check:

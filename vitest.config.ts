@@ -11,9 +11,9 @@ const report = process.env.STORIES_REPORT;
 /**
  * `unit`: fast, in one process, without root; `make check` runs it. `slow`: the same, but of seconds each: they run beside the stories,
  * which wait most of their time. `stories`: the built executable and real programs; files run side by side, as most of
- * their time they wait. `stories-alone`: the few that measure memory or speed, one file at a time, after the others.
+ * their time they wait. `stories-alone`: the few that measure memory or speed, or have limits of time that are not ours, one file at a time, after the others.
  */
-const alone = ["agent-memory", "hostile-ssh", "long-stream"].map((name) => `test/stories/${name}.test.ts`);
+const alone = ["agent-memory", "hostile-ssh", "kubernetes-conformance", "long-stream"].map((name) => `test/stories/${name}.test.ts`);
 /** Node loads the sources itself: a fresh checkout has no transforms of Vite's that were kept, and they cost a tenth of `make check`. */
 const native = { viteModuleRunner: false, nodeLoader: false };
 /** Most of what tests make is garbage at once: in a large young generation it costs less processor time than in one that grows. MiB. */

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# The programs of a Kubernetes control plane and node, for the tests: kubernetes.sh where|build. Debian has them as source only. They are
-# compiled once on a machine (some five minutes), without touching its packages, and kept outside the clone, for all clones.
-#   where   prints the folder, whether or not it is there
-#   build   makes it unless it is there; status 1 and the reason where that is not possible
+# Programs of Kubernetes, for the tests: kubernetes.sh where|build [conformance]. Debian has them as source only. They are compiled once on a
+# machine, without touching its packages, and kept outside the clone, for all clones.
+#   where         prints the folder, whether or not it is there
+#   build         makes it unless it is there; status 1 and the reason where that is not possible
+#   conformance   not the programs of a control plane and node (some five minutes), but e2e.test, Kubernetes' own specs (a quarter of an hour)
 # PLATFORM_KUBERNETES_CACHE: where they are kept. The folder's name has the digest of the recipe below: another one is another folder.
 set -euo pipefail
 
@@ -14,7 +15,14 @@ case "$(id -u)" in
 esac
 kept=${PLATFORM_KUBERNETES_CACHE:-$default}
 self=$(realpath "${BASH_SOURCE[0]}")
-out=$kept/kubernetes-$(sed -n '/^# The recipe/,$p' "$self" | sha256sum | cut -c1-12)
+version=1.20.2
+digest=$({ echo "$version"; sed -n '/^# The recipe/,$p' "$self"; } | sha256sum | cut -c1-12)
+what=${2:-programs}
+case $what in
+  programs) out=$kept/kubernetes-$digest made="kube-apiserver, kube-controller-manager, kube-scheduler and kubelet" minutes=five needing="a control plane" ;;
+  conformance) out=$kept/kubernetes-e2e-$version-$digest made="e2e.test of Kubernetes $version" minutes=fifteen needing="Kubernetes' own specs" ;;
+  *) echo "kubernetes.sh: conformance, or nothing, not $what" >&2; exit 2 ;;
+esac
 
 case ${1:-} in
   where) echo "$out"; exit ;;
@@ -25,7 +33,7 @@ case ${1:-} in
 esac
 
 impossible() {
-  echo "kubernetes: $1: tests that need a control plane are skipped" >&2
+  echo "kubernetes: $1: tests that need $needing are skipped" >&2
   exit 1
 }
 
@@ -34,7 +42,7 @@ if [ "$1" = build ]; then
   command -v apt-get >/dev/null || impossible "compiled from a Debian source package, which needs apt-get"
   mkdir -p "$kept" || impossible "$kept cannot be made (PLATFORM_KUBERNETES_CACHE names another)"
   # The temporary folder goes with its maker; what a killed one has left goes here, as nobody else holds the lock.
-  flock --exclusive --wait $((limit * 60)) "$kept/lock" timeout --kill-after=10 $((limit * 60)) "$self" locked ||
+  flock --exclusive --wait $((limit * 60)) "$kept/lock" timeout --kill-after=10 $((limit * 60)) "$self" locked "$what" ||
     impossible "could not compile (the reason is in $kept/build.log)"
   exit
 fi
@@ -43,7 +51,7 @@ fi
 rm -rf "$kept"/half.*
 half=$(mktemp -d "$kept/half.XXXXXX")
 trap 'rm -rf "$half"' EXIT
-echo "compiling kube-apiserver, kube-controller-manager, kube-scheduler and kubelet, once on this machine (some five minutes)"
+echo "compiling $made, once on this machine (some $minutes minutes)"
 exec >"$kept/build.log" 2>&1
 set -x
 
@@ -80,19 +88,35 @@ cd go/src/k8s.io/kubernetes
 # The vendored reflect2 1.0.1 makes the API server crash under Go 1.18 and newer, at the iteration of a map.
 rm -rf vendor/github.com/modern-go/reflect2
 cp -r "$half/root/usr/share/gocode/src/github.com/modern-go/reflect2" vendor/github.com/modern-go/reflect2
-# The one generated file that the source package lacks.
-go build -o "$half/openapi-gen" k8s.io/kubernetes/vendor/k8s.io/kube-openapi/cmd/openapi-gen
-folders=$(grep -rl '+k8s:openapi-gen=' --include='*.go' pkg staging/src/k8s.io plugin cmd | grep -v -e /code-generator/ -e /sample-apiserver/ -e /testdata/ |
-  xargs -n1 dirname | LC_ALL=C sort -u |
-  sed -e 's#^staging/src/k8s.io/#k8s.io/kubernetes/vendor/k8s.io/#' -e 's#^\(pkg\|cmd\|plugin\)#k8s.io/kubernetes/\1#' | paste -sd,)
-"$half/openapi-gen" --logtostderr -i "$folders" -p k8s.io/kubernetes/pkg/generated/openapi -O zz_generated.openapi \
-  -h vendor/k8s.io/code-generator/hack/boilerplate.go.txt -r "$half/violations"
-# Without the clouds' own controllers and Docker, which take a third of the time.
-version=k8s.io/kubernetes/vendor/k8s.io/component-base/version
 mkdir "$half/programs"
-go build -tags 'providerless dockerless' -ldflags "-s -w -X $version.gitVersion=v1.20.2 -X $version.gitMajor=1 -X $version.gitMinor=20" -o "$half/programs/" \
-  k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubelet}
-"$half/programs/kube-apiserver" --version
+package=k8s.io/kubernetes/vendor/k8s.io/component-base/version
+flags="-s -w -X $package.gitVersion=v$version -X $package.gitMajor=1 -X $package.gitMinor=20"
+
+# The control plane and node, with a generated file that the source package lacks.
+compile_programs() {
+  local folders
+  go build -o "$half/openapi-gen" k8s.io/kubernetes/vendor/k8s.io/kube-openapi/cmd/openapi-gen
+  folders=$(grep -rl '+k8s:openapi-gen=' --include='*.go' pkg staging/src/k8s.io plugin cmd |
+    grep -v -e /code-generator/ -e /sample-apiserver/ -e /testdata/ | xargs -n1 dirname | LC_ALL=C sort -u |
+    sed -e 's#^staging/src/k8s.io/#k8s.io/kubernetes/vendor/k8s.io/#' -e 's#^\(pkg\|cmd\|plugin\)#k8s.io/kubernetes/\1#' | paste -sd,)
+  "$half/openapi-gen" --logtostderr -i "$folders" -p k8s.io/kubernetes/pkg/generated/openapi -O zz_generated.openapi \
+    -h vendor/k8s.io/code-generator/hack/boilerplate.go.txt -r "$half/violations"
+  # Without the clouds' own controllers and Docker, which take a third of the time.
+  go build -tags 'providerless dockerless' -ldflags "$flags" -o "$half/programs/" \
+    k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubelet}
+  "$half/programs/kube-apiserver" --version
+}
+
+# The specs, with the manifests that they create objects from. They need the clouds' code to compile.
+compile_conformance() {
+  go build -o "$half/go-bindata" k8s.io/kubernetes/vendor/github.com/go-bindata/go-bindata/go-bindata
+  "$half/go-bindata" -nometadata -o test/e2e/generated/bindata.go -pkg generated -ignore .jpg -ignore .png -ignore .md -ignore 'BUILD(\.bazel)?' \
+    test/conformance/testdata/... test/e2e/testing-manifests/... test/e2e_node/testing-manifests/... test/images/... test/fixtures/...
+  go test -c -ldflags "$flags" -o "$half/programs/e2e.test" k8s.io/kubernetes/test/e2e
+  "$half/programs/e2e.test" --version
+}
+
+"compile_$what"
 chmod 755 "$half/programs"
 mv "$half/programs" "$out"
 find "$kept" -maxdepth 1 -name 'kubernetes-*' -mtime +60 -exec rm -rf {} +

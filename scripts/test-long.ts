@@ -32,6 +32,11 @@ const steps: Readonly<Record<string, Step>> = {
     argv: ["make", "test-upgrade"],
     shown: /^.*(?:✓|×|held: ).*$|^ *Tests .*$/gm,
   },
+  conformance: {
+    title: "Kubernetes' own specs, directly and through us",
+    argv: ["make", "test-conformance"],
+    shown: /^specs of .*$|^failed directly: .*$|^ *Tests .*$/gm,
+  },
   fuzz: {
     title: "Fuzzing, 100,000 runs of each property, five minutes at most",
     argv: ["make", "fuzz"],

@@ -6,8 +6,10 @@ import { output } from "../program.ts";
 /** The images that the real node has; others are pulled from registries that a story names (`trustRegistry`). */
 export const busyboxImage = "registry.test/busybox:1";
 export const pauseImage = "registry.test/pause:1";
+/** Names that Kubernetes' own specs have for it (`conformance`). */
+const specNames = ["registry.test/busybox:1.29", "registry.test/pause:3.2"];
 
-/** Writes an archive, as `docker save` has it, of Debian's static busybox, under both names. */
+/** Writes an archive, as `docker save` has it, of Debian's static busybox, under all of these names. */
 export async function writeBusyboxImage(dir: string): Promise<string> {
   const [root, archive] = [join(dir, "root"), join(dir, "archive")];
   for (const one of ["bin", "etc", "tmp", "root", "var", "proc", "dev", "sys"]) await mkdir(join(root, one), { recursive: true });
@@ -28,7 +30,7 @@ export async function writeBusyboxImage(dir: string): Promise<string> {
   await writeFile(join(archive, configName), config);
   await writeFile(
     join(archive, "manifest.json"),
-    JSON.stringify([{ Config: configName, RepoTags: [busyboxImage, pauseImage], Layers: ["layer.tar"] }]),
+    JSON.stringify([{ Config: configName, RepoTags: [busyboxImage, pauseImage, ...specNames], Layers: ["layer.tar"] }]),
   );
   const file = join(dir, "busybox.tar");
   await output("tar", ["-C", archive, "-cf", file, "manifest.json", configName, "layer.tar"]);

@@ -57,8 +57,13 @@ export interface KubeWorld extends AsyncDisposable {
   connect(netns: string): Promise<void>;
 }
 
-/** `own`: not shared with other story files, for those that fill or break it. Throws NotHere where the programs are not. */
-export async function kubeWorld({ own = false }: { readonly own?: boolean } = {}): Promise<KubeWorld> {
+export interface KubeWorldOptions {
+  /** Not shared with other story files, for those that fill or break it. */
+  readonly own?: boolean;
+}
+
+/** Throws NotHere where the programs are not. */
+export async function kubeWorld({ own = false }: KubeWorldOptions = {}): Promise<KubeWorld> {
   const kept = await openKeeper(own ? "own" : "shared");
   const held = new AsyncDisposableStack();
   held.defer(() => void kept.connection.destroy());
