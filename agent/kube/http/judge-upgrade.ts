@@ -6,6 +6,12 @@ import type { Judged } from "./judged.ts";
 export type StreamProtocol = "spdy" | "websocket";
 
 /**
+ * What programs state whose library asks for an origin, such as Go's, and Kubernetes' own specs with it. A browser states it for pages that the user's own
+ * computer serves on port 80, and for none of another site.
+ */
+const originOfPrograms = "http://localhost";
+
+/**
  * The protocol that a request wants to upgrade to. Throws `invalid` for an unknown one and for a request with a body; `denied` for a page of another site,
  * since a browser may hold a certificate. Pure.
  */
@@ -13,7 +19,7 @@ export function judgeUpgrade({ headers, hosts, body }: Pick<ClientRequest, "head
   if (body !== undefined) throw new PlatformError("invalid", "a request for another protocol has no body");
   const [host = ""] = hosts;
   for (const [name, value] of headers) {
-    if (name.toLowerCase() === "origin" && !isOwnOrigin(value, host))
+    if (name.toLowerCase() === "origin" && !isAllowedOrigin(value, host))
       throw new PlatformError("denied", "access denied: a page of another site may not open streams to a Kubernetes cluster");
   }
   const protocol = (fieldOf(headers, "upgrade") ?? "").trim().toLowerCase();
@@ -22,7 +28,8 @@ export function judgeUpgrade({ headers, hosts, body }: Pick<ClientRequest, "head
   throw new PlatformError("invalid", "the request asks for a protocol that is neither SPDY/3.1 nor a WebSocket");
 }
 
-function isOwnOrigin(origin: string, host: string): boolean {
+function isAllowedOrigin(origin: string, host: string): boolean {
+  if (origin === originOfPrograms) return true;
   return URL.canParse(origin) && URL.canParse(`https://${host}`) && new URL(origin).host === new URL(`https://${host}`).host;
 }
 

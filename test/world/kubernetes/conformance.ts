@@ -59,7 +59,7 @@ async function runGroup({ program, kubectl, kubeconfig, folder }: SpecPlace, gro
   const args = [
     ...["--provider=skeleton", `--kubeconfig=${kubeconfig}`, `--kubectl-path=${kubectl}`, `--report-dir=${group.folder}`],
     // The same order in each run.
-    ...["--ginkgo.seed=1", "--ginkgo.noColor", `--ginkgo.focus=(${group.focus}).*\\[Conformance\\]`],
+    ...["--ginkgo.seed=1", "--ginkgo.noColor", "--disable-log-dump", `--ginkgo.focus=(${group.focus}).*\\[Conformance\\]`],
   ];
   const env = { KUBE_TEST_REPO_LIST: group.images, HOME: group.folder };
   const { stdout, stderr } = await run(program, args, { cwd: folder, env, limitMs: group.limitMs });
