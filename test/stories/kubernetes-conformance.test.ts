@@ -16,8 +16,8 @@ const runMs = 900_000;
 
 /** On the node without containers, whose pods say at once that they run. */
 const api: SpecGroups = [
-  // What is served changes with them, so these do not run beside each other.
-  String.raw`\[sig-api-machinery\] (CustomResourceDefinition|CustomResourcePublishOpenAPI|Discovery|Servers with support|server version)`,
+  String.raw`\[sig-api-machinery\] CustomResourcePublishOpenAPI`,
+  String.raw`\[sig-api-machinery\] (CustomResourceDefinition|Discovery|Servers with support|server version)`,
   String.raw`\[sig-api-machinery\] (ResourceQuota|Namespaces|Watchers)`,
   String.raw`\[sig-api-machinery\] Garbage collector`,
   oneOf(
@@ -26,18 +26,14 @@ const api: SpecGroups = [
     "ConfigMap should (fail|run)",
     "lease API",
     "CSR API operations",
-    "lifecycle of (a ServiceAccount|an Endpoint|PodTemplates)",
-    "(Ingress|IngressClass|RuntimeClasses) API operations",
-    "a service from listing all namespaces",
-    "provide secure master service",
+    "lifecycle of (a ServiceAccount|PodTemplates)",
+    "RuntimeClasses API operations",
     "LimitRange should",
     "delete a collection of pod templates",
   ),
   oneOf(
     "Set QOS Class",
     "delete a collection of pods",
-    "endpoints? from pods",
-    "endpoints latency",
     "ReplicationController should (adopt|release|surface|test)",
     "ReplicaSet should adopt",
     "lifecycle of a Deployment",
@@ -46,7 +42,7 @@ const api: SpecGroups = [
   ),
 ];
 const commands: SpecGroups = [
-  String.raw`\[sig-cli\] Kubectl client Kubectl (api-versions|cluster-info|describe|diff|expose|version)`,
+  String.raw`\[sig-cli\] Kubectl client Kubectl (api-versions|cluster-info|describe|diff)`,
   String.raw`\[sig-cli\] Kubectl client (Kubectl (label|patch|replace|run pod|server-side)|Proxy server)`,
 ];
 /** In containers of the one image that the real node has. */
