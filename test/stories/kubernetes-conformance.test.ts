@@ -95,7 +95,7 @@ else
       };
 
       test("the API: the same ones pass through us", { timeout: 3 * runMs }, async () => {
-        expect(await runBoth("the API", api)).toBeGreaterThanOrEqual(70);
+        expect(await runBoth("the API", api)).toBeGreaterThanOrEqual(65);
       });
 
       test("kubectl: the same ones pass through us", { timeout: 3 * runMs }, async () => {
@@ -109,12 +109,12 @@ else
           ["real", "fake"],
         ] as const)
           await world.api.must("PATCH", `/api/v1/nodes/${node}`, { metadata: { labels: { node: label } } }, mergePatch);
-        expect(await runBoth("containers", containers)).toBeGreaterThanOrEqual(20);
+        expect(await runBoth("containers", containers)).toBeGreaterThanOrEqual(25);
       });
 
       test("the API server has seen them as the user's requests, by the agent's account", async () => {
         const seen = await world.auditEvents(({ userAgent = "" }) => /^(e2e\.test|kubectl)\//.test(userAgent));
-        expect(seen.length).toBeGreaterThan(1_000);
+        expect(seen.length).toBeGreaterThan(500);
         expect([...new Set(seen.map(({ impersonatedUser }) => impersonatedUser?.username))]).toEqual(["ada"]);
       });
     },
