@@ -161,6 +161,22 @@ test("input that cannot be read is a failure, not its end", async () => {
   await expect(played(program, io)).rejects.toMatchObject(failed);
 });
 
+test.for([
+  ["EBADF", false],
+  ["EIO", true],
+] as const)("input that was never there, or a terminal that is gone (%s), is the end of input", async ([code, isTTY]) => {
+  const io = memoryIo();
+  Object.assign(io.stdin, { isTTY });
+  const program = (channel: ServerChannel): void => {
+    channel.resume().on("end", () => {
+      channel.exit(3);
+      channel.end();
+    });
+    io.stdin.destroy(Object.assign(new Error(code), { code }));
+  };
+  expect(await played(program, io)).toBe(3);
+});
+
 test("a folder as input is a failure", async () => {
   const folder = openSync(import.meta.dirname, "r");
   try {

@@ -94,7 +94,7 @@ function forwardInput(channel: ClientChannel, ask: SessionAsk, io: CliIo, { onLe
   };
   const onEnd = (): void => void channel.end();
   // Not an end of file: the program would take the part before for all of it.
-  const onError = (cause: Error): void => onFailure(unreadInput(errorText(cause), cause));
+  const onError = (cause: Error): void => (hasNoInput(cause, io) ? onEnd() : onFailure(unreadInput(errorText(cause), cause)));
   const onDrain = (): void => void io.stdin.resume();
   io.stdin.on("data", onData).on("end", onEnd).on("error", onError);
   channel.on("drain", onDrain);
@@ -103,6 +103,11 @@ function forwardInput(channel: ClientChannel, ask: SessionAsk, io: CliIo, { onLe
     io.stdin.off("data", onData).off("end", onEnd).off("error", onError);
     channel.off("drain", onDrain);
   };
+}
+
+/** nohup opens standard input for writing alone, and a terminal that is gone gives EIO: nothing is lost with either. */
+function hasNoInput({ code }: NodeJS.ErrnoException, { stdin }: CliIo): boolean {
+  return code === "EBADF" || (code === "EIO" && stdin.isTTY === true);
 }
 
 /** Throws `unavailable` for a folder as standard input, which Node.js presents as an empty stream. */
