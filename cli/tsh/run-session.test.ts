@@ -168,12 +168,13 @@ test.for([
   const io = memoryIo();
   Object.assign(io.stdin, { isTTY });
   const program = (channel: ServerChannel): void => {
-    channel.resume().on("end", () => {
+    channel.on("data", () => io.stdin.destroy(Object.assign(new Error(code), { code })));
+    channel.on("end", () => {
       channel.exit(3);
       channel.end();
     });
-    io.stdin.destroy(Object.assign(new Error(code), { code }));
   };
+  io.stdin.write("a part");
   expect(await played(program, io)).toBe(3);
 });
 
