@@ -42,8 +42,13 @@ interface Running extends AsyncDisposable {
   readonly all: readonly Service[];
 }
 
-function difference(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? undefined : one - other;
+type Watches = Readonly<Record<"through" | "directly", Awaited<ReturnType<typeof watchMaps>>>>;
+
+/** How much later the event of an object came through us, ms. Throws until both watches have it. */
+function lag(name: string, watches: Watches): number {
+  const [through, directly] = [watches.through.seen.get(name), watches.directly.seen.get(name)];
+  if (through !== undefined && directly !== undefined) return through - directly;
+  throw new Error(`it came ${through === undefined ? "not " : ""}through us, and ${directly === undefined ? "not " : ""}directly`);
 }
 
 await describeKube("the end of access, and several agents of one cluster", (world) => {
@@ -151,11 +156,12 @@ await describeKube("the end of access, and several agents of one cluster", (worl
   test("a watch and an exec that idle for longer than their certificate is valid go on", { timeout: idle.ms + 180_000 }, async () => {
     const { began, exec, through, directly } = idling;
     await until("the time has passed", () => performance.now() > began + idle.ms, idle.ms + 1_000);
+    expect({ through: through.ended(), directly: directly.ended() }).toEqual({ through: undefined, directly: undefined });
     const later: number[] = [];
     for (let at = 0; at < idle.events; at += 1) {
       const name = `late-${at}`;
       await world.api.must("POST", `/api/v1/namespaces/${namespace}/configmaps`, { metadata: { name } });
-      later.push(await until("both have the event", () => difference(through.seen.get(name), directly.seen.get(name)), 10_000));
+      later.push(await until(`both have ${name}`, () => lag(name, { through, directly }), 10_000));
     }
     // Of a hundred, the one that is later than 99; beside other stories, how late it is says nothing.
     if (long) expect(later.toSorted((a, b) => a - b)[idle.events - 2]).toBeLessThan(50);
@@ -180,8 +186,8 @@ await describeKube("the end of access, and several agents of one cluster", (worl
       await agent.service.kill();
       const from = performance.now();
       expect(await user.kubectl("1.36", ["get", "ns", "default", "-o", "name"])).toMatchObject({ status: 0, stdout: "namespace/default\n" });
-      // With the time that kubectl takes to start.
-      expect(performance.now() - from).toBeLessThan(3_000);
+      // With the time that kubectl takes to start; beside other stories it says nothing.
+      if (long) expect(performance.now() - from).toBeLessThan(3_000);
       agent.start();
       await until("both offer it again", async () => (await hosts()).length === 2);
     }

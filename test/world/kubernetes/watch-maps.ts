@@ -8,6 +8,8 @@ import type { Entrance } from "./kube-platform.ts";
 /** When the event of each object came, by its name. */
 interface Watching {
   readonly seen: ReadonlyMap<string, number>;
+  /** When the watch ended; undefined: it goes on. */
+  readonly ended: () => number | undefined;
 }
 
 /** Watches the ConfigMaps of a namespace. Without `timeoutSeconds`, API servers end watches after half an hour to an hour. */
@@ -19,11 +21,15 @@ export async function watchMaps(entrance: Entrance, namespace: string): Promise<
   const seen = new Map<string, number>();
   if (response.statusCode !== 200) throw new Error(`${path}: ${response.statusCode}`);
   const lines = createInterface({ input: response });
+  let ended: number | undefined;
+  lines.on("close", () => {
+    ended = performance.now();
+  });
   // The end of an agent.
   lines.on("error", () => {});
   lines.on("line", (line) => {
     const { object } = JSON.parse(line) as { object: KubeObject };
     seen.set(object.metadata.name, performance.now());
   });
-  return { seen };
+  return { seen, ended: () => ended };
 }
