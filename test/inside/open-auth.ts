@@ -45,6 +45,8 @@ const running = new Set<string>();
 async function startedOnce(): Promise<string> {
   const dataDir = mkdtempSync(join(tmpdir(), "platform-auth-first-"));
   process.once("exit", () => rmSync(dataDir, { recursive: true, force: true }));
+  // The test runner ends its workers so, and without a listener they have no exit.
+  process.once("SIGTERM", () => process.exit());
   const auth = await openAuth({ ...config, ...defaults, dataDir, sessionRecording: "node" }, { log: silentLog });
   await auth.close();
   return dataDir;
