@@ -1,6 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 import type { EventPage } from "../../core/api/web/activity.ts";
 import { useEvery, useLoaded } from "../api/load.ts";
+import { newestEvents } from "../api/newest-events.ts";
 import { call } from "../api/request.ts";
 import { hasSameEnds } from "../lists/same-ends.ts";
 import { Dialog } from "../parts/dialog.tsx";
@@ -81,10 +82,10 @@ function useEvents(filter: Readonly<Record<string, string>>) {
   current.current = key;
   const isAsking = useRef(false);
   const loaded = useLoaded(key, async (signal) => {
-    const page = await call<EventPage>("/events", { query: { ...filter, newest: String(newest) }, signal });
-    resume.current = page.resume;
+    const found = await newestEvents(filter, { most: newest, signal });
+    resume.current = found.resume;
     setLater([]);
-    return page.events;
+    return found.events;
   });
   useEvery(followMs, () => {
     if (isLive && resume.current !== "" && !isAsking.current) void follow(resume.current);
