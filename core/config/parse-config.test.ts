@@ -1,7 +1,4 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { anyCharacter } from "../../test/fuzz/any-character.ts";
-import { nearestName } from "./nearest-name.ts";
 import { parseConfig } from "./parse-config.ts";
 
 const head = "version: v3\nplatform:\n  nodename: one\n";
@@ -232,59 +229,6 @@ describe("a file is refused for", () => {
 
 test("all problems are found at once", () => {
   expect(problems(`${head}  nodenam: x\n  data_dir: here\nauth_service:\n  enabled: maybe\nssh_service: {}\n`)).toHaveLength(4);
-});
-
-test("any text is accepted or refused without an exception: fuzz", () => {
-  const words = fc.constantFrom(
-    "version: v3\n",
-    "platform:\n",
-    "  ca_pin: ",
-    "[",
-    "]",
-    "{",
-    "}",
-    "&a ",
-    "*a",
-    "- ",
-    ": ",
-    "? ",
-    "|\n",
-    "!!js/function ",
-    "__proto__",
-    "constructor",
-    "ssh_service",
-    "\n",
-    "  ",
-  );
-  fc.assert(
-    fc.property(
-      fc.oneof(
-        fc.string({ unit: anyCharacter }),
-        fc.array(fc.oneof(words, fc.string())).map((parts) => parts.join("")),
-      ),
-      (text) => {
-        const { sections, problems: found } = parseConfig(text);
-        expect(sections === undefined).toBe(found.length > 0);
-      },
-    ),
-  );
-  fc.assert(
-    fc.property(fc.jsonValue(), (value) => {
-      parseConfig(`version: v3\nplatform: ${JSON.stringify(value)}\nauth_service: ${JSON.stringify(value)}\nssh_service: ${JSON.stringify(value)}\n`);
-    }),
-  );
-});
-
-test("very deep nesting is refused", () => {
-  expect(problems(`version: v3\nplatform: ${"[".repeat(100_000)}\n`)).not.toEqual([]);
-});
-
-test("the nearest name is suggested, and none for a distant one", () => {
-  const known = ["nodename", "data_dir", "proxy_server"];
-  expect(nearestName("node-name", known)).toBe("nodename");
-  expect(nearestName("Data_Dir", known)).toBe("data_dir");
-  expect(nearestName("proxyserver", known)).toBe("proxy_server");
-  expect(nearestName("entirely_else", known)).toBeUndefined();
 });
 
 describe("balancers are believed by their addresses alone", () => {
