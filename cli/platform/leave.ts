@@ -77,8 +77,8 @@ async function removeFromCluster(held: HostCredentials, address: HostPort | unde
     // An earlier run was interrupted after the removal, or an admin removed the host.
     if (code === "not_found") return undefined;
     const why = `${formatHostPort(address)}: ${message}`;
-    // The cluster does not know this identity any more: another attempt would be refused as this one.
-    if (code === "unauthenticated") return why;
+    // The cluster does not accept this identity any more, as of a host that an admin removed: another attempt would be refused as this one.
+    if (code === "unauthenticated" || code === "denied") return why;
     throw new PlatformError(code, why, { cause: thrown, hint });
   }
 }
