@@ -49,7 +49,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { ...inside, name: "slow", include: [slow], exclude, maxWorkers: 5, sequence: { groupOrder: 1 } },
+        test: { ...inside, name: "slow", include: [slow], exclude, maxWorkers: 4, sequence: { groupOrder: 1 } },
       },
       {
         extends: true,
@@ -58,7 +58,7 @@ export default defineConfig({
           ...stories,
           include: ["test/stories/**/*.test.ts"],
           exclude: [...exclude, ...alone],
-          maxWorkers: 5,
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
         },
       },

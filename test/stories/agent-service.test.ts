@@ -55,7 +55,9 @@ test("an agent that knows no status socket is healthy when it stays up", async (
 
 test("an agent that exits at its start is not", async () => {
   await agentRuns("/bin/false");
-  expect(await call("watch", "1.1.0", "ready")).toEqual({ value: { healthy: false, fault: "process", why: expect.any(String), refusesConfiguration: false } });
+  expect(await call("watch", "1.1.0", "ready")).toEqual({
+    value: { healthy: false, fault: "process", why: expect.any(String), refusesConfiguration: false },
+  });
 });
 
 test("a failed reload is reported", async () => {

@@ -55,16 +55,13 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
         settle(() => ({ value, key, error: undefined, isLoading: false }));
         kept.current = { key, login };
       },
-      // What answers another question is not shown beside the failure of this one.
-      (error: unknown) => settle((before) => ({ ...(before.key === key ? before : unknown), error: asError(error), isLoading: false })),
+      (error: unknown) => settle((before) => ({ ...before, error: asError(error), isLoading: false })),
     );
     return () => stop.abort();
   }, [key, turn, login]);
   const { value, error, isLoading } = state;
   return { value, isCurrent: state.key === key, error, isLoading, reload, refresh };
 }
-
-const unknown = { value: undefined, key: undefined } as const;
 
 function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));

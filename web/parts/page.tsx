@@ -36,7 +36,9 @@ export function Page({ title, actions, children }: PageFacts) {
 
 /** What is shown of an answer: the content as soon as there is one, an error above it, and a line while the first one is on its way. */
 export function Answer<T>({ of, children }: { readonly of: Loaded<T>; readonly children: (value: T) => ComponentChildren }) {
-  const { value, error, isLoading, reload } = of;
+  const { error, isLoading, reload } = of;
+  // What answers another question is not shown beside the failure of this one.
+  const value = error === undefined || of.isCurrent ? of.value : undefined;
   return (
     <>
       {error !== undefined && (
