@@ -17,7 +17,7 @@ export async function changingProfiles<T>(home: string, work: () => Promise<T>):
   return await withFileLock(lockOf(home), work, waitMs);
 }
 
-/** The same for work that only removes, which goes on where there is no room for a lock. */
+/** Runs work that only removes files, alone. It runs without the lock when the lock file cannot be created, as on a full disk. */
 export async function removingFromProfiles<T>(home: string, work: () => Promise<T>): Promise<T> {
   let isBegun = false;
   const begin = async (): Promise<T> => {

@@ -34,8 +34,8 @@ export async function storedKubeCertificate(place: KubePlace, now: Date): Promis
 }
 
 /**
- * The stored certificate, or what `renew` gets and stores while the other processes wait; without a login at this proxy `renew` alone, as there is no place
- * to store it. Throws what it throws, here or in another process; `timeout`, `invalid`.
+ * The stored certificate if it is still valid, else the one that `renew` returns, which is stored while other processes wait for it. Without a login at this
+ * proxy it is not stored. Throws what `renew` throws, in this process or in the one that was waited for; `timeout`, `invalid`.
  */
 export async function kubeCertificate(place: KubePlace, renew: () => Promise<TlsCredentials>): Promise<TlsCredentials> {
   const started = Date.now();

@@ -79,7 +79,7 @@ const hashLength = 32;
 
 export function createPasswordHasher(cost: HashCost = defaultHashCost): PasswordHasher {
   const unknown = createFairQueue({ atOnce: maxRunning.unknown, waiting: maxWaiting, what: "logins" });
-  // Guesses from everywhere keep nobody out who has logged in before.
+  // However many networks guess, a user who has logged in before still gets in.
   const known = createFairQueue({ atOnce: maxRunning.known, waiting: maxWaiting, what: "logins" });
   const decoy: PasswordHash = {
     algorithm: "argon2id",
