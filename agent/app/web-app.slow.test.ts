@@ -191,4 +191,21 @@ describe("requests to a web application", () => {
     for (const listener of listeners) listener({ ...access, roles: [] });
     await ended;
   });
+
+  test("a connection whose certificate has expired ends with a role that is lost, and with no other change of access", async () => {
+    await using upstream = await WebUpstream.open((_request, response) => void response.end());
+    const listeners: Parameters<NonNullable<WebOptions["follow"]>>[0][] = [];
+    let time = new Date();
+    const { tls, deps } = await enter(upstream, { follow: (listener) => void listeners.push(listener), deps: { now: () => time } });
+    const access = await deps.access.at("");
+    time = new Date(time.getTime() + 365 * 86_400_000);
+    for (const listener of listeners) listener({ ...access, revision: "2" });
+    // Refused by the agent itself: no token is needed, which would have expired too.
+    tls.write("TRACE / HTTP/1.1\r\nHost: web.test\r\n\r\n");
+    expect(String((await once(tls, "data"))[0])).toMatch(/^HTTP\/1.1 405 /);
+    tls.resume();
+    const ended = once(tls, "close");
+    for (const listener of listeners) listener({ ...access, roles: [] });
+    await ended;
+  });
 });

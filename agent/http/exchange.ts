@@ -41,6 +41,8 @@ export interface ClientAnswer {
   end(trailers: readonly HeaderField[]): void;
   /** The connection takes no more requests: of what it carries, two readers could make different ones. */
   close(): void;
+  /** The client opens another connection for its next request; what runs on this one goes on. */
+  retire(): void;
   /** Breaks the response off in a way that the client notices. */
   abort(): void;
 }

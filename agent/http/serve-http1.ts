@@ -68,6 +68,10 @@ function answerTo(request: IncomingMessage, response: ServerResponse, onLast: ()
   response.once("close", () => {
     if (!response.writableFinished) gone.abort();
   });
+  const close = (): void => {
+    response.shouldKeepAlive = false;
+    onLast();
+  };
   return {
     gone: gone.signal,
     inform: boundedInform(
@@ -86,10 +90,8 @@ function answerTo(request: IncomingMessage, response: ServerResponse, onLast: ()
       if (trailers.length > 0 && response.chunkedEncoding) response.addTrailers(trailers.map(([name, value]) => [name, value] as [string, string]));
       response.end();
     },
-    close: () => {
-      response.shouldKeepAlive = false;
-      onLast();
-    },
+    close,
+    retire: close,
     abort: () => request.socket.destroy(),
   };
 }

@@ -109,6 +109,8 @@ function answerTo(stream: ServerHttp2Stream): ClientAnswer {
       else stream.end();
     },
     close: () => {},
+    // GOAWAY.
+    retire: () => stream.session?.close(),
     abort: () => {
       isBroken = true;
       stream.close(constants.NGHTTP2_INTERNAL_ERROR);

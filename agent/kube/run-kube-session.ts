@@ -78,7 +78,7 @@ function deniedBy(decide: () => void): PlatformError | undefined {
     return undefined;
   } catch (thrown) {
     const error = toPlatformError(thrown);
-    return error.code === "denied" || error.code === "unauthenticated" ? error : undefined;
+    return error.code === "denied" ? error : undefined;
   }
 }
 

@@ -4,7 +4,6 @@ import { connect as connectHttp2 } from "node:http2";
 import type { Socket } from "node:net";
 import { beforeEach, expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import type { Access } from "../access/access-source.ts";
 import { apiWorldOfFile, everything, kubeRole } from "./testing/api-world.ts";
 
 const world = await apiWorldOfFile();
@@ -202,32 +201,6 @@ test("a watch goes on piece by piece, and ends upstream when its client leaves",
   tls.destroy();
   await left;
   await expect.poll(() => events).toContainEqual(expect.objectContaining({ event: "kube.request", phase: "end", bytes_transmitted: line.length }));
-});
-
-test("a watch whose right is taken away ends with an event that says why", async () => {
-  let change: (access: Access) => void = () => {};
-  world.onRequest = (_request, response) => {
-    response.setHeader("content-type", "application/json");
-    response.write('{"type":"BOOKMARK","object":{}}\n');
-  };
-  const { tls, deps } = await world.enter({ follow: (listener) => (change = listener) });
-  const sent = request({ createConnection: () => tls, host: "kube.test", path: "/api/v1/namespaces/a/pods?watch=1" });
-  sent.end();
-  const [response] = (await once(sent, "response")) as [IncomingMessage];
-  await once(response, "data");
-  const rest = textOf(response);
-  const before = await deps.access.at("1");
-  change({ ...before, roles: [kubeRole("access", [{ kind: "secret", namespace: "*", name: "*", verbs: ["*"] }])] });
-  const [event] = (await rest).trim().split("\n");
-  expect(JSON.parse(event ?? "")).toMatchObject({ type: "ERROR", object: { kind: "Status", code: 403 } });
-});
-
-test("a connection ends when the user's last right to the cluster is taken away", async () => {
-  let change: (access: Access) => void = () => {};
-  const { tls, deps, served } = await world.enter({ follow: (listener) => (change = listener) });
-  change({ ...(await deps.access.at("1")), roles: [] });
-  tls.resume();
-  await Promise.all([served, once(tls, "close")]);
 });
 
 test("an API server that cannot be reached is a Status, and is checked at once", async () => {

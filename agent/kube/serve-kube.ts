@@ -15,7 +15,7 @@ export async function serveKube(stream: Duplex, request: StreamRequest<"kube">, 
 
 async function serveCluster(served: ServedSession<"kube", OfferedCluster>, deps: KubeDeps, signal: AbortSignal): Promise<void> {
   const { tls, resource: cluster, sid, clientAddress, access, grant, lease } = served;
-  const judge = new RequestJudge(cluster, grant);
+  const judge = new RequestJudge(cluster, grant, deps.now ?? (() => new Date()));
   const session = {
     cluster,
     names: { cluster: deps.credentials().cluster, kubeCluster: cluster.name },

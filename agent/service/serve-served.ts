@@ -41,7 +41,7 @@ export interface ServedSession<Kind extends ServedKind, Resource extends ServedR
   readonly grant: ServedGrant<Kind>;
   /** Undefined where roles set no limit. */
   readonly lease: ConnectionLease | undefined;
-  /** The same decision by what holds now. Throws as `authorize`. */
+  /** The same decision by what holds now, about a session that is open: it does not end because its certificate has expired. Throws as `authorize`. */
   readonly judge: (newer: Access) => ServedGrant<Kind>;
 }
 
@@ -134,5 +134,5 @@ function judge<Kind extends ServedKind, Resource extends ServedResource>(
   requireReadableRoles(identity, access, hostname);
   const { roles, locks } = access;
   const ask = { kind: request.kind as Kind, served: { name: resource.name, labels: resource.labels }, serverId: hostId };
-  return authorize({ identity, roles, locks, ask, clientIp: ipOf(request.clientAddress), now });
+  return authorize({ identity, roles, locks, ask, clientIp: ipOf(request.clientAddress), now, ...(known && { isOpen: true }) });
 }

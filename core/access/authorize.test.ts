@@ -125,6 +125,15 @@ test.for([
   expect(attempt).toThrow(expect.objectContaining({ code: "unauthenticated" }));
 });
 
+test("a connection that is open outlives its certificate, and nothing else that would refuse it", () => {
+  const later = new Date("2027-01-01T00:00:00Z");
+  const open = { identity: identity(), locks: [], roles: [root], ask: ssh("root"), now: later, isOpen: true } as const;
+  expect(isGrant(authorize(open))).toBe(true);
+  const lock: Lock = { kind: "lock", version: "v2", metadata: { name: "l" }, spec: { target: { user: identity().name } } };
+  for (const refused of [{ roles: [] }, { locks: [lock] }, { roles: [root, role("two", undefined, { logins: ["root"] })] }])
+    expect(() => authorize({ ...open, ...refused })).toThrow(expect.objectContaining({ code: "denied" }));
+});
+
 test("a certificate from before its user was removed is refused; that of a later user of the same name is accepted", () => {
   const [gone, next] = ["a", "b"].map((digit) => digit.repeat(32)) as [string, string];
   const spec = { target: { user: identity().name }, message: "user was removed" };

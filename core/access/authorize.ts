@@ -65,6 +65,8 @@ export interface AuthorizeFacts {
   /** IP address of the user; omitted or empty when not known. */
   readonly clientIp?: string | undefined;
   readonly now: Date;
+  /** The connection is open already. Whether it ends with its certificate is up to a rule, `disconnect_expired_cert`: here the expiry does not count. */
+  readonly isOpen?: true | undefined;
 }
 
 /**
@@ -75,12 +77,8 @@ export function authorize(facts: AuthorizeFacts & { ask: SshAsk & { login: strin
 export function authorize<Kind extends ServedKind>(facts: AuthorizeFacts & { ask: ServedAsk<Kind> & { serverId: string } }): ServedGrant<Kind>;
 export function authorize(facts: AuthorizeFacts & { ask: Required<JoinAsk> }): JoinGrant;
 export function authorize(facts: AuthorizeFacts): Grant;
-export function authorize({ identity, roles, ask, locks, clientIp, now }: AuthorizeFacts): Grant {
-  if (now >= identity.validBefore) {
-    throw new PlatformError("unauthenticated", `the certificate of ${identity.name} expired at ${identity.validBefore.toISOString()}`, {
-      hint: "log in again with: tsh login",
-    });
-  }
+export function authorize({ identity, roles, ask, locks, clientIp, now, isOpen }: AuthorizeFacts): Grant {
+  if (isOpen !== true) requireUnexpired(identity, now);
   const { name: user, userId, roles: named } = identity;
   const lock = findLock(locks, { user, userId, roles: named, now, ...lockedPlace(ask) });
   if (lock !== undefined) throw lockedError(lock);
@@ -94,6 +92,14 @@ export function authorize({ identity, roles, ask, locks, clientIp, now }: Author
   if (refusal !== undefined) throw new PlatformError("denied", refusal);
   const kube = isServed(ask) && ask.kind === "kube" ? lentAt(identity, held, ask) : undefined;
   return new IssuedGrant({ identity, ask }, { rules: rulesOf({ identity, ask }, held, account), most: maxConnections(held), account, kube });
+}
+
+/** Throws `unauthenticated` when the identity's certificate has expired. */
+export function requireUnexpired({ name, validBefore }: Pick<UserIdentity, "name" | "validBefore">, now: Date): void {
+  if (now < validBefore) return;
+  throw new PlatformError("unauthenticated", `the certificate of ${name} expired at ${validBefore.toISOString()}`, {
+    hint: "log in again with: tsh login",
+  });
 }
 
 /** What the roles lend at a Kubernetes cluster. Throws `denied` for nothing, and for a request that they do not allow. */

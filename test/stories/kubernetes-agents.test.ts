@@ -12,7 +12,7 @@ import { beginKube } from "../world/kubernetes/kube-client.ts";
 import { adminEntrance, allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
 import { clientNode, kubectl } from "../world/kubernetes/kubectl.ts";
 import { startShellPod } from "../world/kubernetes/shell-pod.ts";
-import { watchMaps } from "../world/kubernetes/watch-maps.ts";
+import { lag, watchMaps } from "../world/kubernetes/watch-maps.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
 import { long, rounds } from "../world/rounds.ts";
 import { type Service, startService } from "../world/service.ts";
@@ -40,15 +40,6 @@ const idle = { ms: rounds(65 * 60_000, shortSeconds * 1000), events: rounds(100,
 interface Running extends AsyncDisposable {
   readonly exec: Service;
   readonly all: readonly Service[];
-}
-
-type Watches = Readonly<Record<"through" | "directly", Awaited<ReturnType<typeof watchMaps>>>>;
-
-/** How much later the event of an object came through us, ms. Throws until both watches have it. */
-function lag(name: string, watches: Watches): number {
-  const [through, directly] = [watches.through.seen.get(name), watches.directly.seen.get(name)];
-  if (through !== undefined && directly !== undefined) return through - directly;
-  throw new Error(`it came ${through === undefined ? "not " : ""}through us, and ${directly === undefined ? "not " : ""}directly`);
 }
 
 await describeKube("the end of access, and several agents of one cluster", (world) => {
@@ -156,6 +147,9 @@ await describeKube("the end of access, and several agents of one cluster", (worl
   test("a watch and an exec that idle for longer than their certificate is valid go on", { timeout: idle.ms + 180_000 }, async () => {
     const { began, exec, through, directly } = idling;
     await until("the time has passed", () => performance.now() > began + idle.ms, idle.ms + 1_000);
+    // A change of access that takes nothing away.
+    await platform.cluster.admin("lock", "--user=nobody-here", "--ttl=1h");
+    await platform.cluster.admin("users", "update", "cal", "--set-roles=access,auditor");
     expect({ through: through.ended(), directly: directly.ended() }).toEqual({ through: undefined, directly: undefined });
     const later: number[] = [];
     for (let at = 0; at < idle.events; at += 1) {
@@ -167,6 +161,9 @@ await describeKube("the end of access, and several agents of one cluster", (worl
     if (long) expect(later.toSorted((a, b) => a - b)[idle.events - 2]).toBeLessThan(50);
     exec.type("still here\n");
     await until("the program answers", () => exec.printed().includes("still here"), 10_000);
+    await platform.cluster.admin("users", "update", "ivy", "--set-roles=access");
+    await platform.cluster.admin("rm", "role/role-of-ivy");
+    await until("what runs has ended with its role", () => exec.exited && through.ended() !== undefined, endMs);
   });
 
   test("an agent that is killed: the next request is answered by the other one", async () => {

@@ -1,4 +1,4 @@
-import type { ServedGrant } from "../../../core/access/authorize.ts";
+import { requireUnexpired, type ServedGrant } from "../../../core/access/authorize.ts";
 import { decideKube, type KubeVerdict } from "../../../core/access/kube/decide-kube.ts";
 import type { WantedSubjects } from "../../../core/access/kube/kube-ask.ts";
 import { stillHolds } from "../../../core/access/kube/still-holds.ts";
@@ -19,11 +19,13 @@ import { unreachedError } from "./unreached-error.ts";
 /** Decides on the requests of one connection, by the roles that apply at that moment. */
 export class RequestJudge {
   readonly #cluster: Pick<OfferedCluster, "kinds" | "name">;
+  readonly #now: () => Date;
   #grant: ServedGrant<"kube">;
 
-  constructor(cluster: Pick<OfferedCluster, "kinds" | "name">, grant: ServedGrant<"kube">) {
+  constructor(cluster: Pick<OfferedCluster, "kinds" | "name">, grant: ServedGrant<"kube">, now: () => Date) {
     this.#cluster = cluster;
     this.#grant = grant;
+    this.#now = now;
   }
 
   get grant(): ServedGrant<"kube"> {
@@ -35,8 +37,9 @@ export class RequestJudge {
     this.#grant = grant;
   }
 
-  /** What a request does, and as whom. Throws PlatformError. */
+  /** What a request does, and as whom. Throws PlatformError: `unauthenticated` once the user's certificate has expired, as an API server does. */
   readonly judge = async (asked: AskedOfJudge): Promise<Judged> => {
+    requireUnexpired(this.#grant.identity, this.#now());
     const wanted = readImpersonation(asked.headers.flat());
     const request = await this.#named(await this.#read(asked), wanted, asked);
     const decide = (): KubeVerdict => decideKube(this.#grant.kube, request.ask, wanted);

@@ -82,6 +82,8 @@ function refuse(asked: ClientRequest, answer: ClientAnswer, { error, note, sessi
   if (!note.isCrowdedOut) logRefusal(error, session);
   // Of what it carries, two readers could make different requests.
   if (error.code === "invalid") answer.close();
+  // A later login counts on a connection of its own certificate.
+  if (error.code === "unauthenticated") answer.retire();
   sendWhole(answer, asked.method === "HEAD" ? { ...whole, body: Buffer.alloc(0) } : whole);
 }
 

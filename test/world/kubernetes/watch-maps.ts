@@ -33,3 +33,12 @@ export async function watchMaps(entrance: Entrance, namespace: string): Promise<
   });
   return { seen, ended: () => ended };
 }
+
+type Watches = Readonly<Record<"through" | "directly", Watching>>;
+
+/** How much later the event of an object came through us, ms. Throws until both watches have it. */
+export function lag(name: string, watches: Watches): number {
+  const [through, directly] = [watches.through.seen.get(name), watches.directly.seen.get(name)];
+  if (through !== undefined && directly !== undefined) return through - directly;
+  throw new Error(`it came ${through === undefined ? "not " : ""}through us, and ${directly === undefined ? "not " : ""}directly`);
+}
