@@ -29,8 +29,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Its default of a second is less than a first back-off.
     expect: { poll: { timeout: 20_000 } },
-    // A value in the message of a failure: the default shows "[ Array(1) ]".
-    chaiConfig: { truncateThreshold: 400 },
+    // A value in the message of a failure: the default shows "[ Array(1) ]". Long enough for what a command printed.
+    chaiConfig: { truncateThreshold: 1_000 },
     execArgv,
     experimental: native,
     sequence: { sequencer: LongestFirst },
