@@ -25,9 +25,12 @@ let cluster: Cluster;
 let namespace = "";
 let tool = "";
 
+/** Limit for a roll-out, ms: on a loaded machine a pod of a minute is not a failure. */
+const rollOutMs = 120_000;
+
 const kubectl = async (...args: string[]) => {
   if (world instanceof NotHere) throw world;
-  return await world.kubectl("1.20", ["-n", namespace, ...args]);
+  return await world.kubectl("1.20", ["-n", namespace, ...args], { limitMs: rollOutMs + 10_000 });
 };
 const must = async (...args: string[]): Promise<string> => {
   const done = await kubectl(...args);
@@ -92,7 +95,7 @@ const hostOf = async (pod: string): Promise<string> => {
   return lines.map((line) => JSON.parse(line) as { event: string; host?: string }).find(({ event }) => event === "identity")?.host ?? "";
 };
 
-describe.skipIf(world instanceof NotHere)(`the chart platform-kube-agent${skip}`, () => {
+describe.skipIf(world instanceof NotHere)(`the chart platform-kube-agent${skip}`, { timeout: 5 * rollOutMs }, () => {
   test("every set of values passes helm's checks and those of the API server", async () => {
     for (const name of await readdir(join(source, "ci"))) {
       const file = join(source, "ci", name);
@@ -134,11 +137,11 @@ describe.skipIf(world instanceof NotHere)(`the chart platform-kube-agent${skip}`
     const token = await cluster.token("--type=app");
     const installed = await callHelm("install", "agent", chart, ...(await values([`authToken=${token}`])));
     expect(installed.status, installed.stderr).toBe(0);
-    await until("the agent is ready", isReady("agent-0"), 60_000);
+    await until("the agent is ready", isReady("agent-0"), rollOutMs);
     const id = await hostOf("agent-0");
     expect((await cluster.tctl(["inventory", "ls"])).stdout).toContain(id);
     await must("delete", "pod", "agent-0", "--wait");
-    await until("the next one is ready", isReady("agent-0"), 60_000);
+    await until("the next one is ready", isReady("agent-0"), rollOutMs);
     expect(await hostOf("agent-0")).toBe(id);
     const spec = JSON.parse(await must("get", "pod", "agent-0", "-o", "json")).spec;
     expect(spec.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 9807, seccompProfile: { type: "RuntimeDefault" } });
@@ -155,15 +158,15 @@ describe.skipIf(world instanceof NotHere)(`the chart platform-kube-agent${skip}`
     const before = await must("get", "secret", "agent-join-token", "-o", "jsonpath={.data}");
     const upgraded = await callHelm("upgrade", "agent", chart, ...(await values(["highAvailability.replicaCount=2"])));
     expect(upgraded.status, upgraded.stderr).toBe(0);
-    await until("the second agent is ready", isReady("agent-1"), 60_000);
+    await until("the second agent is ready", isReady("agent-1"), rollOutMs);
     // Replicas have an affinity, which a single pod has not: the first one is replaced, too.
-    await must("rollout", "status", "statefulset/agent", "--timeout=55s");
+    await must("rollout", "status", "statefulset/agent", `--timeout=${rollOutMs}ms`);
     expect(await must("get", "secret", "agent-join-token", "-o", "jsonpath={.data}")).toBe(before);
     expect(await hostOf("agent-1")).not.toBe(await hostOf("agent-0"));
     const back = await callHelm("rollback", "agent", "1");
     expect(back.status, back.stderr).toBe(0);
-    await until("the second Secret is gone", async () => (await kubectl("get", "secret", "agent-1-state")).status !== 0);
-    await must("rollout", "status", "statefulset/agent", "--timeout=55s");
+    await until("the second Secret is gone", async () => (await kubectl("get", "secret", "agent-1-state")).status !== 0, rollOutMs);
+    await must("rollout", "status", "statefulset/agent", `--timeout=${rollOutMs}ms`);
   });
 
   test("agent and updater have the rights that they need, by name", async () => {
@@ -221,14 +224,14 @@ describe.skipIf(world instanceof NotHere)(`the chart platform-kube-agent${skip}`
       const installed = await callHelm("install", name, chart, ...(await values(join_)));
       expect(installed.status, installed.stderr).toBe(0);
     }
-    await until("the agent has joined", isReady("pods-0"), 60_000);
+    await until("the agent has joined", isReady("pods-0"), rollOutMs);
     await until(
       "the other one was refused",
       async () => {
         const logs = [await kubectl("logs", "others-0"), await kubectl("logs", "others-0", "--previous")];
         return logs.some(({ stdout }) => stdout.includes(`does not allow the service account ${namespace}:others`));
       },
-      60_000,
+      rollOutMs,
     );
   });
 
