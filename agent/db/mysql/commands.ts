@@ -4,7 +4,7 @@ import { cappedQuery, cappedValue, keptQueryBytes } from "../capped-text.ts";
 import type { DatabaseEvent, StatementLog } from "../engine.ts";
 import { bulkEvent, type Execution, executeEvent, shownStatement } from "./executions.ts";
 import { killAtServer, maxKill } from "./kill-target.ts";
-import { textAfterAttributes } from "./parameters.ts";
+import { type QueryAttributes, readAttributes } from "./parameters.ts";
 import type { Expected } from "./replies.ts";
 import { numberOf, type Statements } from "./statements.ts";
 import { u16, u32, u32le, zeroTerminated } from "./wire.ts";
@@ -107,16 +107,17 @@ function refused(text: string, refusal: MysqlError): Decision {
 
 /** `03 | attributes | text`. */
 function decideQuery({ body, length, whole }: Command, { hasAttributes, threadOf }: CommandFacts): Decision {
-  let start = 1;
+  let attributes: QueryAttributes = { end: 0, texts: [] };
   if (hasAttributes) {
     try {
-      start += textAfterAttributes(body.subarray(1));
+      attributes = readAttributes(body.subarray(1));
     } catch (thrown) {
       if (body.length === length) throw thrown;
       const message = `the attributes of a query are longer than ${keptQueryBytes} bytes, and its text cannot be recorded: send fewer of them`;
       return refused("COM_QUERY", { code: 1105, state: "HY000", message });
     }
   }
+  const start = 1 + attributes.end;
   if (start > keptOfCommand - keptQueryBytes + 1) {
     const message = `the attributes of a query are longer than ${keptQueryBytes} bytes: send fewer of them`;
     return refused("COM_QUERY", { code: 1105, state: "HY000", message });
@@ -126,7 +127,12 @@ function decideQuery({ body, length, whole }: Command, { hasAttributes, threadOf
   return {
     answer: "result",
     ...(kill !== undefined && { instead: Buffer.concat([body.subarray(0, start), text]) }),
-    event: (all) => ({ event: "db.session.query", success: true, ...cappedQuery(text, kill === undefined ? all - start : text.length) }),
+    event: (all) => ({
+      event: "db.session.query",
+      success: true,
+      ...cappedQuery(text, kill === undefined ? all - start : text.length),
+      ...(attributes.texts.length > 0 && { db_query_parameters: [...attributes.texts] }),
+    }),
   };
 }
 

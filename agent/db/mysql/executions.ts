@@ -3,7 +3,7 @@ import { maxParameters } from "../../../core/kinds/db/db-events.ts";
 import { cappedValue } from "../capped-text.ts";
 import type { DatabaseEvent } from "../engine.ts";
 import { readValue } from "./binary-value.ts";
-import { readParameters } from "./parameters.ts";
+import { attributeText, readParameters } from "./parameters.ts";
 import { numberOf, type Statement } from "./statements.ts";
 import { lenenc, u16, u32 } from "./wire.ts";
 
@@ -52,7 +52,8 @@ function valuesOf({ body, statement, hasAttributes }: Execution): readonly (stri
     if (count === 0) return [];
     const bound = readParameters(reader, { count, named: hasAttributes, types: statement.types, long: statement.long });
     statement.types = bound.types;
-    return bound.values.slice(0, own);
+    const { values, names } = bound;
+    return values.map((value, index) => (index < own ? value : attributeText(names[index] ?? "", value)));
   } catch {
     return undefined;
   }

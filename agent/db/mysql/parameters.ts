@@ -1,17 +1,22 @@
 import { Reader } from "../../../core/bytes/fields.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { maxParameters } from "../../../core/kinds/db/db-events.ts";
+import { cappedValue } from "../capped-text.ts";
 import { readValue, type ValueType } from "./binary-value.ts";
 import { lenenc, lenencBytes, u16 } from "./wire.ts";
 
 /** Most parameters that a statement can have. */
 const maxCount = 65_535;
+/** Bytes of an attribute's name that are looked at: more than an event has room for. */
+const shownNameBytes = 300;
 
 export interface BoundParameters {
   /** The first ones, as text. */
   readonly values: readonly (string | null)[];
   /** Types of the same ones, for later executions that leave them out. */
   readonly types: readonly ValueType[];
+  /** Names of the same ones, if they have names and their types came with them; query attributes have. */
+  readonly names: readonly string[];
 }
 
 export interface ParameterLayout {
@@ -32,22 +37,31 @@ export function readParameters(reader: Reader, layout: ParameterLayout): BoundPa
   const { count, named, long } = layout;
   if (count > maxCount) throw new PlatformError("invalid", `${count} parameters; a statement has at most ${maxCount}`);
   const bitmap = reader.take((count + 7) >> 3);
-  const types = reader.u8() === 1 ? readTypes(reader, count, named) : layout.types;
+  const { types, names } = reader.u8() === 1 ? readTypes(reader, count, named) : { types: layout.types, names: [] };
   const values: (string | null)[] = [];
   for (let index = 0; index < Math.min(count, types.length); index += 1) {
     if (reader.done && !long.has(index) && !isNull(bitmap, index)) break;
     values.push(one(reader, { index, bitmap, types, long }));
   }
-  return { values: values.slice(0, maxParameters), types: types.slice(0, maxParameters), complete: count === values.length };
+  const complete = count === values.length;
+  return { values: values.slice(0, maxParameters), types: types.slice(0, maxParameters), names, complete };
 }
 
-function readTypes(reader: Reader, count: number, named: boolean): ValueType[] {
+function readTypes(reader: Reader, count: number, named: boolean): Pick<BoundParameters, "types" | "names"> {
   const types: ValueType[] = [];
+  const names: string[] = [];
   for (let index = 0; index < count; index += 1) {
     types.push(u16(reader));
-    if (named) lenencBytes(reader);
+    if (!named) continue;
+    const name = lenencBytes(reader);
+    if (names.length < maxParameters) names.push(name.subarray(0, shownNameBytes).toString("utf8"));
   }
-  return types;
+  return { types, names };
+}
+
+/** A query attribute for an event: its name and its value. */
+export function attributeText(name: string, value: string | null): string {
+  return cappedValue(`${name}=${value ?? "NULL"}`);
 }
 
 interface Place {
@@ -67,16 +81,25 @@ function isNull(bitmap: Buffer, index: number): boolean {
   return ((bitmap[index >> 3] ?? 0) & (1 << (index & 7))) !== 0;
 }
 
+/** What stands before the text of a query. */
+export interface QueryAttributes {
+  /** Position of the text. */
+  readonly end: number;
+  /** Name and value of each, the first ones. */
+  readonly texts: readonly string[];
+}
+
 /**
- * Position of the text of a query with attributes: `count lenenc | sets lenenc | parameters | text`. Throws PlatformError
- * `invalid`, also if the bytes end before the text.
+ * The attributes of a query: `count lenenc | 1 lenenc | parameters`, exactly as servers read them. Throws PlatformError `invalid` for what a server
+ * refuses or could read in another way, also if the bytes end before the text.
  */
-export function textAfterAttributes(bytes: Buffer): number {
+export function readAttributes(bytes: Buffer): QueryAttributes {
   const reader = new Reader(bytes);
   const count = lenenc(reader);
-  lenenc(reader);
-  if (count === 0) return reader.position;
-  const { complete } = readParameters(reader, { count, named: true, types: [], long: new Map() });
+  const sets = lenenc(reader);
+  if (sets !== 1) throw new PlatformError("invalid", `a query has ${sets} sets of attributes instead of 1`);
+  if (count === 0) return { end: reader.position, texts: [] };
+  const { complete, names, values } = readParameters(reader, { count, named: true, types: [], long: new Map() });
   if (!complete || reader.done) throw new PlatformError("invalid", "the attributes of a query are not complete");
-  return reader.position;
+  return { end: reader.position, texts: values.map((value, index) => attributeText(names[index] ?? "", value)) };
 }
