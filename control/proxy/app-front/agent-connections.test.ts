@@ -21,7 +21,7 @@ const spec = { allow: { app_labels: labels } };
 const access = accessOf({ roles: [roleSchema.parse({ kind: "role", version: "v7", metadata: { name: "dev" }, spec })] });
 const validBefore = new Date("2026-11-20T13:00:00Z");
 const user: UserIdentity = { kind: "user", name: "ann", roles: ["dev"], traits: {}, principals: {}, cluster: "c", validBefore };
-const visit = { credential: { id: "s1", secret: "", subject: "" }, user, app: "wiki", peer: "192.0.2.7:40000" };
+const visit = { credential: { id: "s1", secret: "", subject: "" }, app: "wiki", peer: "192.0.2.7:40000" };
 
 /** Connections to `wiki` at two agents, which answer the proxy's request for a stream by `open`. `asked`: their ids, one for each request. */
 function connectionsTo(open: () => Promise<Duplex>, sign: AuthClient["signBrowserApp"] = async () => create(SignBrowserAppResponseSchema)) {
@@ -54,7 +54,7 @@ function connectionsTo(open: () => Promise<Duplex>, sign: AuthClient["signBrowse
     now,
     signal: end.signal,
     auth: { signBrowserApp: sign },
-    sessions: { hold: () => () => {} },
+    sessions: { hold: () => () => {}, userOf: async () => user },
   });
   return { connections, asked, [Symbol.dispose]: () => end.abort() };
 }

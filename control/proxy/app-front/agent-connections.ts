@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { Agent } from "node:http";
 import type { TLSSocket } from "node:tls";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
@@ -10,10 +11,9 @@ import { connectionAgent } from "./agent-requests.ts";
 import type { AppCredential, AppSessions } from "./app-sessions.ts";
 import { LimitedWait } from "./limited-wait.ts";
 
-/** A request's user, application and client. */
+/** A request's session, application and client. */
 export interface AppVisit {
   readonly credential: AppCredential;
-  readonly user: UserIdentity;
   readonly app: string;
   /** `ip:port` of the client. */
   readonly peer: string;
@@ -21,7 +21,7 @@ export interface AppVisit {
 
 export interface ConnectionServices extends ReachServices {
   readonly auth: Pick<AuthClient, "signBrowserApp">;
-  readonly sessions: Pick<AppSessions, "hold">;
+  readonly sessions: Pick<AppSessions, "hold" | "userOf">;
 }
 
 /** Requests of one session from one address at a time, and those that wait: a browser has six, and pages with many slow requests wait. */
@@ -33,7 +33,7 @@ const connectionMs = 60_000;
 const maxIdle = 32;
 /** Time after which an idle connection is closed, ms: before the agent closes it. */
 const idleMs = 30_000;
-/** Sessions with connections at a time. */
+/** Sets of connections at a time: mostly one for each session. */
 const maxPools = 10_000;
 /**
  * New connections of one session at a time, and those that wait. Each takes a stream, a certificate and two handshakes, some 20 ms of processor time in all, and the agent
@@ -53,8 +53,8 @@ interface Attempt {
 }
 
 /**
- * Connections to agents for the sessions of browsers. They are kept by session and address, so that nobody's request goes over another one's connection, and end with
- * the session.
+ * Connections to agents for the sessions of browsers. They are kept by session, address and the user's identity, so that nobody's request goes over another one's
+ * connection, nor over one with the roles of before, and end with the session.
  */
 export class AgentConnections {
   readonly #services: ConnectionServices;
@@ -72,22 +72,22 @@ export class AgentConnections {
 
   /**
    * Calls `pass` with the visit's connections, for `http.request`, once fewer than 32 requests of its session and address are running. It has its place until `pass`
-   * resolves. `left`: aborted when the client has left. Throws PlatformError: `limit` when too many wait, `timeout` when it has waited for a minute.
+   * resolves. `left`: aborted when the client has left. Throws as `userOf`, and PlatformError: `limit` when too many wait, `timeout` when it has waited for a minute.
    */
   async inTurn(visit: AppVisit, left: AbortSignal, pass: (agent: Agent) => Promise<void>): Promise<void> {
-    const key = keyOf(visit);
     const hint = "close pages of the application that you do not need, or try again when a download or an upload has ended";
     const running = `${requests.atOnce} requests of this browser to ${visit.app} are still running`;
     const late = (): PlatformError => new PlatformError("timeout", `${running}; this one has waited ${turnMs / 1_000} s for one to end`, { hint });
     using wait = new LimitedWait({ ms: turnMs, late, left });
     const work = async (): Promise<void> => {
       wait[Symbol.dispose]();
-      await pass(this.#agentFor(visit, key));
+      await pass(this.#agentFor(visit, await this.#services.sessions.userOf(visit)));
     };
-    await this.#requests(key, work, wait.signal);
+    await this.#requests(keyOf(visit), work, wait.signal);
   }
 
-  #agentFor(visit: AppVisit, key: string): Agent {
+  #agentFor(visit: AppVisit, user: UserIdentity): Agent {
+    const key = `${keyOf(visit)} ${hash("sha256", JSON.stringify(user), "base64")}`;
     const known = this.#pools.get(key);
     if (known !== undefined) return known.agent;
     if (this.#pools.size >= maxPools) this.#dropUnused();
@@ -126,13 +126,15 @@ export class AgentConnections {
     }
   }
 
-  async #reach({ credential, user, app, peer }: AppVisit, attempt: Attempt): Promise<TLSSocket> {
-    const { auth } = this.#services;
+  async #reach(visit: AppVisit, attempt: Attempt): Promise<TLSSocket> {
+    const { credential, app, peer } = visit;
+    const { auth, sessions } = this.#services;
     const socket = await reachServed<"app">(
       {
         clientAddress: peer,
         sessionId: credential.id,
-        identify: async () => user,
+        // The proxy decides by the roles of now: the request may have waited.
+        identify: async () => await sessions.userOf(visit),
         request: () => ({ kind: "app", target: app, parameters: {} }),
         left: attempt.left,
         sign: async (ask) => {

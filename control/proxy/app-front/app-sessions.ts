@@ -4,6 +4,7 @@ import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { sessionUser } from "../../browser/session-user.ts";
 import { GuessLimit } from "../../limits/guess-limit.ts";
+import type { AccessCache } from "../routing/access-cache.ts";
 import { HeldSessions } from "../web-api/held-sessions.ts";
 
 /** The credential that a browser holds for its session with an application. */
@@ -16,6 +17,8 @@ export interface AppCredential {
 
 export interface AppSessionsOptions {
   readonly auth: Pick<AuthClient, "getAppSession" | "checkAppSessions">;
+  /** Another revision: roles may have changed, and what they state about a user. */
+  readonly access: Pick<AccessCache, "revision">;
   readonly log: Log;
   readonly cluster: string;
   /** Monotonic milliseconds. */
@@ -27,6 +30,8 @@ interface Known {
   readonly digest: string;
   readonly user: UserIdentity;
   readonly at: number;
+  /** Of the proxy's facts when the auth service was asked. */
+  readonly revision: string;
 }
 
 /** A browser's credential at the host name of an application. */
@@ -39,7 +44,7 @@ export interface AppCall {
   readonly attempt?: string;
 }
 
-/** How long an answer of the auth service is used, ms. */
+/** How long an answer of the auth service is used at most, ms: until roles or locks change. */
 const freshMs = 2_000;
 const maxKnown = 20_000;
 
@@ -67,14 +72,17 @@ export class AppSessions {
    */
   async userOf(call: AppCall): Promise<UserIdentity> {
     const { id } = call.credential;
+    const { access, clock } = this.#options;
+    const { revision } = access;
     const digest = digestOf(call);
     const known = this.#known.get(id);
-    if (known?.digest === digest && this.#options.clock() - known.at < freshMs) return known.user;
-    const asked = this.#asking.get(digest) ?? this.#ask(call).finally(() => this.#asking.delete(digest));
-    this.#asking.set(digest, asked);
+    if (known?.digest === digest && known.revision === revision && clock() - known.at < freshMs) return known.user;
+    const question = `${revision} ${digest}`;
+    const asked = this.#asking.get(question) ?? this.#ask(call).finally(() => this.#asking.delete(question));
+    this.#asking.set(question, asked);
     const user = await asked;
     // Only an answer pushes out an earlier one: another secret for the same id has none.
-    this.#remember(id, { digest, user, at: this.#options.clock() });
+    this.#remember(id, { digest, user, at: clock(), revision });
     return user;
   }
 

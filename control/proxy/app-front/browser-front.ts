@@ -164,11 +164,12 @@ async function serveUpgrade({ request, socket, head, arrival }: UpgradeRequest, 
 async function visitOf({ request, site, peer }: Omit<SiteRequest, "response">, { sessions }: BrowserFrontServices): Promise<AppVisit> {
   const credential = appCredential(request.headers.cookie);
   if (credential === undefined) throw new PlatformError("unauthenticated", "this browser is not signed in to the application");
-  const user = await sessions.userOf({ credential, app: site.app, peer });
+  const visit: AppVisit = { credential, app: site.app, peer };
+  await sessions.userOf(visit);
   if (site.facts?.scheme === "tcp") {
     throw new PlatformError("not_found", `application ${site.app} is not a web application`, { hint: `use: tsh proxy app ${site.app}` });
   }
-  return { credential, user, app: site.app, peer };
+  return visit;
 }
 
 /** Throws `invalid` for a request that names another host than the TLS connection, or more than one. */

@@ -1,5 +1,6 @@
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import type { KeptConnections } from "../kept-connections.ts";
+import type { AccessCache } from "../routing/access-cache.ts";
 import type { ReachServices } from "../routing/reach-served.ts";
 import type { RelayedStreams } from "../routing/running-streams.ts";
 import type { ForwardedPeers } from "../web-api/forwarded-peers.ts";
@@ -13,6 +14,7 @@ import { SiteAddresses } from "./site-address.ts";
 
 export interface OpenFrontServices extends ReachServices {
   readonly auth: AuthClient;
+  readonly access: ReachServices["access"] & Pick<AccessCache, "revision">;
   readonly clock: () => number;
   readonly relaying: RelayedStreams;
   readonly kept: Pick<KeptConnections, "addServer">;
