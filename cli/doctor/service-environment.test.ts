@@ -38,3 +38,9 @@ test("a host without any proxy is not a fault", () => {
     warning: undefined,
   });
 });
+
+test("a file that this user may not read is named: the service may have a proxy that is not seen here", () => {
+  const { says, value, warning } = serviceEnvironment({ PATH: "/bin" }, { path, text: undefined, isDenied: true });
+  expect([says, value]).toEqual(["no proxy is set in this shell", { PATH: "/bin" }]);
+  expect(warning).toBe(`this user may not read ${path}, where the service's proxy is set if it has one: run as root`);
+});

@@ -1,4 +1,4 @@
-import { readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { readdir, rename, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { openAuthClient } from "../../core/api/auth-client.ts";
@@ -7,10 +7,11 @@ import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import { readConfigFile } from "../../core/config/read-config-file.ts";
 import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
-import { withProxyVariables } from "../../core/transport/dial/proxy-environment.ts";
 import { formatHostPort, type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
 import { dialWebPort } from "../../core/transport/upgrade/dial-web-port.ts";
 import type { Call } from "../command.ts";
+import type { Answer } from "../doctor/examination.ts";
+import { readEnvironmentFile, serviceEnvironment } from "../doctor/service-environment.ts";
 import type { Result } from "../output.ts";
 import { mainProcess } from "./check-start.ts";
 import { defaultConfigFile } from "./choose-config-file.ts";
@@ -30,8 +31,8 @@ export async function leave({ io, options }: Call): Promise<Result> {
   const given = options.text("proxy");
   const { proxy_server: proxy, auth_server: auth } = config.platform;
   const address = given === undefined ? (proxy ?? auth) : parseHostPort(given, 3080, "--proxy");
-  const env = withProxyVariables(io.env, await readFile("/etc/default/platform", "utf8").catch(() => ""));
-  const removal = options.flag("localOnly") ? "--local-only" : await removeFromCluster(held, address, env);
+  const environment = serviceEnvironment(io.env, await readEnvironmentFile(resolve(options.text("environmentFile") ?? "/etc/default/platform")));
+  const removal = options.flag("localOnly") ? "--local-only" : await removeFromCluster(held, address, environment);
   const kept = await removeIdentity(folder, held);
   const who = `host ${held.hostId} of cluster ${JSON.stringify(held.cluster)}`;
   const lines = [
@@ -63,23 +64,30 @@ async function requireStopped({ hostId }: HostCredentials, runtimeDirectory = "/
 }
 
 /** Why the cluster does not remove it, in a sentence; undefined: it was removed. Throws when another attempt may succeed; the identity is needed for it. */
-async function removeFromCluster(held: HostCredentials, address: HostPort | undefined, env: Env): Promise<string | undefined> {
+async function removeFromCluster(held: HostCredentials, address: HostPort | undefined, environment: Answer<Env>): Promise<string | undefined> {
+  const { value: env, says, warning } = environment;
   const hint = `run it again once the cluster can be reached; --local-only removes the identity alone, and leaves tctl nodes rm ${held.hostId} to an admin`;
   if (address === undefined)
     throw new PlatformError("invalid", "the configuration names no proxy_server or auth_server", { hint: `name the proxy with --proxy; ${hint}` });
   const credentials = { certificate: held.tlsCertificate, privateKey: held.tlsPrivateKey };
+  let isAsked = false;
+  const onSent = (): void => {
+    isAsked = true;
+  };
   try {
-    using connection = openAuthClient({ open: () => dialWebPort(address, { env }), ca: held.hostCaPem, credentials });
+    using connection = openAuthClient({ open: () => dialWebPort(address, { env }), ca: held.hostCaPem, credentials, onSent });
     await connection.client.deleteResource({ kind: "node", name: held.hostId });
     return undefined;
   } catch (thrown) {
-    const { code, message } = toPlatformError(thrown);
+    const { code, message, hint: cure } = toPlatformError(thrown);
     // An earlier run was interrupted after the removal, or an admin removed the host.
     if (code === "not_found") return undefined;
     const why = `${formatHostPort(address)}: ${message}`;
     // The cluster does not accept this identity any more, as of a host that an admin removed: another attempt would be refused as this one.
-    if (code === "unauthenticated" || code === "denied") return why;
-    throw new PlatformError(code, why, { cause: thrown, hint });
+    // What refuses on the way there, as an HTTP proxy that wants a password, knows nothing of it.
+    if (isAsked && (code === "unauthenticated" || code === "denied")) return why;
+    const way = [cure, `HTTP proxy: ${says}`, warning].filter((part) => part !== undefined).join("; ");
+    throw new PlatformError(code, why, { cause: thrown, hint: `${way}; ${hint}` });
   }
 }
 

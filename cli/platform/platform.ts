@@ -34,6 +34,7 @@ export function platformProgram(services: Services): ProgramSpec {
         options: [
           { flags: "-c, --config <file>", text: "configuration file; default /etc/platform.yaml" },
           { flags: "--proxy <address>", text: "proxy of the cluster to leave, when the configuration names another cluster's" },
+          { flags: "--environment-file <file>", text: "environment of the service, whose HTTP proxy is used; default /etc/default/platform" },
           { flags: "--local-only", text: "remove the identity alone, without asking the cluster: for one that is gone" },
         ],
         formats: ["text", "json", "yaml"],

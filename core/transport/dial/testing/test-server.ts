@@ -3,12 +3,12 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 import type { HostPort } from "../../host-port.ts";
 
-/** Real servers on 127.0.0.1 for the tests of this folder; `close` ends them and their connections. */
+/** Real servers for tests; `close` ends them and their connections. */
 export interface TestServer extends HostPort {
   close(): void;
 }
 
-export async function listenTcp(serve: (socket: Socket) => void, tls?: TlsOptions): Promise<TestServer> {
+export async function listenTcp(serve: (socket: Socket) => void, tls?: TlsOptions, host = "127.0.0.1"): Promise<TestServer> {
   const open = new Set<Socket>();
   const accept = (socket: Socket): void => {
     open.add(socket);
@@ -16,13 +16,13 @@ export async function listenTcp(serve: (socket: Socket) => void, tls?: TlsOption
     serve(socket);
   };
   const server: Server = tls === undefined ? createServer(accept) : createTlsServer(tls, accept).on("tlsClientError", () => {});
-  server.listen(0, "127.0.0.1");
+  server.listen(0, host);
   await once(server, "listening");
   const close = (): void => {
     server.close();
     for (const socket of open) socket.destroy();
   };
-  return { host: "127.0.0.1", port: (server.address() as AddressInfo).port, close };
+  return { host, port: (server.address() as AddressInfo).port, close };
 }
 
 /** Calls back with the first request header, once. */
