@@ -1,5 +1,5 @@
 import type { UpgradeChannel } from "../../core/config/upgrade-channels.ts";
-import type { Queues } from "../../core/limits/queue.ts";
+import type { LeavableQueues, Queue, Queues } from "../../core/limits/queue.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { FailedReload } from "../../core/resources/proxy-facts.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";
@@ -69,8 +69,10 @@ export interface AuthContext {
   readonly upgradeChannels: Readonly<Record<string, UpgradeChannel>>;
   /** Presence of hosts. */
   readonly presence: PresenceWatch;
-  /** One login at a time for each user name, and one session report for each host. */
-  readonly queues: Queues;
+  /** One login and one search of the audit log at a time for each user name, and one session report for each host. */
+  readonly queues: LeavableQueues;
+  /** Searches of the audit log that the first rows do not answer: one at a time for all users. */
+  readonly longSearches: Queue;
   /** Delayed logins, one after the other for each user name. */
   readonly slowQueues: Queues;
   /** One change at a time of each user's connections. */

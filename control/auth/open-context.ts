@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { createFairQueue } from "../../core/limits/fair-queue.ts";
-import { createQueues } from "../../core/limits/queue.ts";
+import { createQueue, createQueues } from "../../core/limits/queue.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { Node } from "../../core/resources/node.ts";
 import type { FailedReload } from "../../core/resources/proxy-facts.ts";
@@ -137,9 +137,10 @@ function openLive({ now, log }: Pick<AuthContext, "now" | "log">) {
 }
 
 /** Work of one user, one address or one connection after the other. */
-function openQueues(): Pick<AuthContext, "queues" | "slowQueues" | "connectionQueues" | "reviews"> {
+function openQueues(): Pick<AuthContext, "queues" | "longSearches" | "slowQueues" | "connectionQueues" | "reviews"> {
   return {
     queues: createQueues({ atOnce: 1, waiting: 15 }),
+    longSearches: createQueue({ atOnce: 1, waiting: 15, what: "long searches of the audit log" }),
     slowQueues: createQueues({ atOnce: 1, waiting: maxSlow - 1 }),
     connectionQueues: createQueues({ atOnce: 1, waiting: maxChanges - 1 }),
     reviews: createFairQueue({ atOnce: 4, waiting: 200, what: "joins by service accounts" }),

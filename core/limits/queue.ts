@@ -5,7 +5,7 @@ export type Queue = <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise
 /** A queue for each key. */
 export type Queues = <T>(key: string, work: () => Promise<T>) => Promise<T>;
 /** The same, with the signal of `Queue`. */
-type LeavableQueues = <T>(key: string, work: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
+export type LeavableQueues = <T>(key: string, work: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
 
 export interface QueueOptions {
   /** Maximum calls that run at a time. */

@@ -6,7 +6,7 @@ import { PlatformError, toPlatformError } from "../../../core/errors/platform-er
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import { readDocument, readDocuments, writeDocument, writeDocuments } from "../../../core/resources/document.ts";
 import { type Recording, recordingDocument, recordingEndDocument, recordingFactsDocument } from "../../../core/resources/recording.ts";
-import type { AuditQuery } from "../audit/read-events.ts";
+import { type AuditQuery, givenUp } from "../audit/read-events.ts";
 import { RecentViews } from "../recordings/recent-views.ts";
 import { type Caller, callerName, hostOf } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
@@ -41,8 +41,11 @@ export function auditMethods(api: Api): Handlers<"emitEvents" | "listEvents"> {
         cursor: cursor === "" ? undefined : cursor,
         newest,
       };
-      // One search of a user at a time.
-      const page = await context.queues(`events ${callerName(caller)}`, async () => await context.auditStore.list(query, signal));
+      const { queues, auditStore, longSearches } = context;
+      const search = async () => await auditStore.list(query, { signal, longSearches });
+      const page = await queues(`events ${callerName(caller)}`, search, signal).catch((thrown: unknown) => {
+        throw signal.aborted ? givenUp(signal) : thrown;
+      });
       return { eventsJson: [...page.lines], cursor: page.cursor, resume: page.resume };
     },
   };

@@ -3,7 +3,7 @@ import type { AuditEvent } from "../../../core/audit/audit-events.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { guarded, openDatabase } from "../../storage/open-database.ts";
 import { WalSync } from "../../storage/wal-sync.ts";
-import { type AuditPage, type AuditQuery, parseCursor, readEvents } from "./read-events.ts";
+import { type AuditPage, type AuditQuery, parseCursor, type ReadOptions, readEvents } from "./read-events.ts";
 
 /** Append only: SQLite itself refuses to change or delete a row, for every program that opens the file with it. */
 const schema = `
@@ -31,8 +31,8 @@ export interface AuditStore {
   append(events: readonly AuditEvent[]): void;
   /** The same; the process does other things while the disk works. Durable when it resolves. */
   appendSoon(events: readonly AuditEvent[]): Promise<void>;
-  /** Other work goes on meanwhile. Throws `unavailable` at the signal. */
-  list(query: AuditQuery, signal?: AbortSignal): Promise<AuditPage>;
+  /** Other work goes on meanwhile. Throws `unavailable` at the signal, `limit` when too many long searches wait. */
+  list(query: AuditQuery, options?: Pick<ReadOptions, "signal" | "longSearches">): Promise<AuditPage>;
   /** The cursor up to which a destination has all events; undefined: none yet. */
   shipped(destination: string): string | undefined;
   /** Durable when it returns. */
@@ -79,12 +79,12 @@ export function openAuditStore(path: string, now: () => Date = () => new Date(),
       open();
       await sync.run(() => guarded(path, () => append(events), onFull));
     },
-    list: async (query, signal) => {
+    list: async (query, options) => {
       const read = <T>(work: (from: DatabaseSync) => T): T => {
         open();
         return guarded(path, () => work(database));
       };
-      return await readEvents(query, { read, signal });
+      return await readEvents(query, { ...options, read });
     },
     shipped: (destination) => {
       open();

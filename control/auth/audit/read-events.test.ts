@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { makeAuditEvent } from "../../../core/audit/audit-event.ts";
+import { createQueue } from "../../../core/limits/queue.ts";
 import { openAuditStore } from "./audit-store.ts";
 import { type AuditPage, type AuditQuery, readEvents } from "./read-events.ts";
 
@@ -131,8 +132,44 @@ test("a search that finds nothing in a long log lets other work go on, and ends 
   expect((await store.list({ user: "nobody", to: timeOf(1), limit: 1_000 })).lines).toEqual([]);
   expect(turns).toBeGreaterThanOrEqual(3);
   isDone = true;
-  await expect(store.list({ user: "nobody", limit: 1_000 }, AbortSignal.abort())).rejects.toMatchObject({ code: "unavailable" });
+  await expect(store.list({ user: "nobody", limit: 1_000 }, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "unavailable" });
   const searching = store.list({ user: "nobody", limit: 1_000 });
   store.close();
   await expect(searching).rejects.toMatchObject({ code: "unavailable" });
+});
+
+test("of searches that read more than their first rows one runs at a time, and one that is given up loses its place", async () => {
+  const rows = Array.from({ length: 40 }, (_, at) => ({ seq: at + 1, time: timeOf(at).toISOString(), event: "exec", user: "bob" }));
+  const database = tableOf(rows);
+  const longSearches = createQueue({ atOnce: 1, waiting: 1, what: "long searches" });
+  /** Names of the searches in the order in which they read. */
+  const reads: string[] = [];
+  const begun = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const search = async (name: string, { user = "nobody", signal }: { user?: string; signal?: AbortSignal } = {}): Promise<AuditPage> => {
+    const read = <T>(work: (from: DatabaseSync) => T): T => {
+      reads.push(name);
+      return work(database);
+    };
+    const pause = async (): Promise<void> => {
+      begun.resolve();
+      await goOn.promise;
+    };
+    return await readEvents({ user, limit: 5 }, { read, signal, longSearches, rowsAtOnce: 10, pause });
+  };
+  const first = search("first");
+  await begun.promise;
+  const leaving = new AbortController();
+  const second = search("second", { signal: leaving.signal });
+  await expect(search("third")).rejects.toMatchObject({ code: "limit", message: expect.stringContaining("long searches") });
+  // What the first rows answer does not wait.
+  expect((await search("short", { user: "bob" })).lines).toHaveLength(5);
+  leaving.abort();
+  await expect(second).rejects.toMatchObject({ code: "unavailable", message: "the search was given up" });
+  const fourth = search("fourth");
+  reads.length = 0;
+  goOn.resolve();
+  expect((await Promise.all([first, fourth])).map(({ lines }) => lines)).toEqual([[], []]);
+  expect(reads).toEqual([...Array.from({ length: 3 }, () => "first"), ...Array.from({ length: 3 }, () => "fourth")]);
+  database.close();
 });

@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { setImmediate } from "node:timers/promises";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Queue } from "../../../core/limits/queue.ts";
 
 export interface AuditQuery {
   readonly from?: Date | undefined;
@@ -32,19 +33,30 @@ export interface ReadOptions {
   /** Runs reads of the database, one at a time. */
   readonly read: <T>(work: (database: DatabaseSync) => T) => T;
   readonly signal?: AbortSignal | undefined;
+  /** Line in which a search takes its turn once it has read its first rows; left out: it goes on at once. */
+  readonly longSearches?: Queue | undefined;
   readonly rowsAtOnce?: number | undefined;
   /** Other work of the process goes on. */
   readonly pause?: ((signal: AbortSignal | undefined) => Promise<unknown>) | undefined;
 }
 
-/** A page of the audit log. Most filters have no index: however long the log is, other work goes on while it is read. Throws `unavailable` at the signal. */
-export async function readEvents(query: AuditQuery, { read, signal, rowsAtOnce = usualRows, pause = yieldOnce }: ReadOptions): Promise<AuditPage> {
+/**
+ * A page of the audit log. Most filters have no index: however long the log is, other work goes on while it is read. Throws `unavailable` at the signal, and
+ * what `longSearches` throws.
+ */
+export async function readEvents(query: AuditQuery, options: ReadOptions): Promise<AuditPage> {
+  const { read, signal, rowsAtOnce = usualRows, pause = yieldOnce } = options;
+  using place = placeIn(options.longSearches, signal);
   const after = query.cursor === undefined ? undefined : parseCursor(query.cursor);
   // Read first: events written meanwhile come after the page.
   const sql = "SELECT coalesce((SELECT min(seq) FROM events), 1) AS first, coalesce((SELECT max(seq) FROM events), 0) AS last";
   const ends = read((database) => database.prepare(sql).get());
   const known = Number(ends?.last);
-  const access = { query, read, rowsAtOnce, pause: async () => await pause(signal) };
+  const goOn = async (): Promise<void> => {
+    await place.turn();
+    await pause(signal);
+  };
+  const access = { query, read, rowsAtOnce, pause: goOn };
   const search: Search = { ...access, condition: conditionOf(query), narrow: narrowing(access) };
   const range: Range = { from: Math.max(Number(ends?.first), (after ?? 0) + 1), to: known };
   const isNewest = after === undefined && query.newest !== undefined && query.newest > 0;
@@ -56,7 +68,35 @@ export async function readEvents(query: AuditQuery, { read, signal, rowsAtOnce =
 
 async function yieldOnce(signal: AbortSignal | undefined): Promise<void> {
   await setImmediate();
-  if (signal?.aborted === true) throw new PlatformError("unavailable", "the search was given up", { cause: signal.reason });
+  if (signal?.aborted === true) throw givenUp(signal);
+}
+
+/** The error of a search whose caller has left. */
+export function givenUp(signal: AbortSignal): PlatformError {
+  return new PlatformError("unavailable", "the search was given up", { cause: signal.reason });
+}
+
+interface Place extends Disposable {
+  /** Waits in the line at the first call; the turn lasts until the place is disposed of. */
+  turn(): Promise<void>;
+}
+
+function placeIn(line: Queue | undefined, signal: AbortSignal | undefined): Place {
+  const end = Promise.withResolvers<void>();
+  const join = async (within: Queue): Promise<void> =>
+    await new Promise((resolve, reject) => {
+      const hold = async (): Promise<void> => {
+        resolve();
+        await end.promise;
+      };
+      within(hold, signal).catch((thrown: unknown) => reject(signal?.aborted === true ? givenUp(signal) : thrown));
+    });
+  let joined: Promise<void> | undefined;
+  const turn = async (): Promise<void> => {
+    joined ??= line === undefined ? Promise.resolve() : join(line);
+    await joined;
+  };
+  return { turn, [Symbol.dispose]: () => end.resolve() };
 }
 
 interface Condition {

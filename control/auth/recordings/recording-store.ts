@@ -11,6 +11,9 @@ CREATE TABLE recordings (
   state TEXT NOT NULL, ended TEXT) STRICT;
 CREATE INDEX recordings_started ON recordings (started, sid)`;
 
+/** Added to the first schema; the version before ignores it. A user's own list reads nobody else's recordings. */
+const additions = "CREATE INDEX IF NOT EXISTS recordings_user ON recordings (user, started, sid)";
+
 export interface RecordingQuery {
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
@@ -31,6 +34,7 @@ export interface RecordingStore {
 
 export function openRecordingStore(path: string): RecordingStore {
   const database = openDatabase({ path, applicationId: 0x52454331, migrations: [schema] });
+  guarded(path, () => database.exec(additions));
   const sync = new WalSync({ database, path });
   const work = <T>(run: () => T): T => {
     if (!database.isOpen) throw new PlatformError("unavailable", "the recordings are closed");

@@ -35,8 +35,8 @@ export function activityRoutes(api: Api): void {
     path: "/webapi/v1/recordings",
     summary: "Lists recordings, the newest first; `from` and `to` bound the beginning of the session.",
     schema: { query: z.strictObject({ from: time, to: time, user, limit, cursor }), answer: recordingPageSchema },
-    handler: async ({ auth, query }) => {
-      const page = await auth.listRecordings(query);
+    handler: async ({ auth, query, signal }) => {
+      const page = await auth.listRecordings(query, { signal });
       return { recordings: readDocuments(recordingDocument, page.recordingsJson), cursor: page.cursor };
     },
   });
@@ -56,8 +56,8 @@ export function activityRoutes(api: Api): void {
       }),
       answer: eventPageSchema,
     },
-    handler: async ({ auth, query: { event, ...wanted } }) => {
-      const page = await auth.listEvents({ ...wanted, events: event === "" ? [] : [event] });
+    handler: async ({ auth, query: { event, ...wanted }, signal }) => {
+      const page = await auth.listEvents({ ...wanted, events: event === "" ? [] : [event] }, { signal });
       return { events: readDocuments(anyEvent, page.eventsJson), cursor: page.cursor, resume: page.resume };
     },
   });
