@@ -15,7 +15,7 @@ updateTable("an update that has begun", [
   [
     "all pods have it and are ready",
     { ...rolling(), workload: calmWorkload({ image: to }) },
-    { act: "accept", good: { version: "1.1.0" }, isHealthy: true },
+    { act: "accept", update: { to: { version: "1.1.0" } } },
   ],
   ["is accepted outside of the window", { ...rolling(), workload: calmWorkload({ image: to }), schedule: closed }, { act: "accept" }],
   [
@@ -84,7 +84,7 @@ updateTable("an update that has begun", [
   [
     "was broken before, and still is after a quarter of an hour",
     { ...rolling({ before: "broken", started: 100 }), ...half([oldPod(0), oldPod(1), newPod(2, { fault: "crash" })]) },
-    { act: "accept", isHealthy: false },
+    { act: "accept", detail: expect.stringContaining("1.1.0 is kept") },
   ],
   [
     "was broken before: the earlier pod that blocks is deleted",
@@ -142,12 +142,18 @@ updateTable("a roll-back", [
 const undone = (first: number, second: number, trigger = "") => ({ undone: [first, second].map((at) => ({ version: "1.1.0", at, trigger })) });
 
 updateTable("another program sets the image", [
-  ["back, after the update was done", { memory: { good: { version: "1.1.0", image: to } } }, { act: "undone", version: "1.1.0" }],
-  ["to a higher one", { memory: { good: { version: "0.9.0", image: image("0.9.0") } } }, { act: "forget" }],
-  ["to the same version of another place", { memory: { good: { version: "1.0.0", image: "other.example.com/p:1.0.0" } } }, { act: "forget" }],
+  ["back, after the update was done", { memory: { last: { version: "1.1.0", image: to } } }, { act: "undone", version: "1.1.0" }],
+  ["to a higher one", { memory: { last: { version: "0.9.0", image: image("0.9.0") } } }, { act: "forget" }],
+  ["to the same version of another place", { memory: { last: { version: "1.0.0", image: "other.example.com/p:1.0.0" } } }, { act: "forget" }],
   ["back once: it is raised again", { memory: { undone: [{ version: "1.1.0", at: 1400, trigger: "" }] } }, update],
-  ["back twice within ten minutes: the updater stops", { memory: undone(1000, 1400) }, stays("set_back", "twice")],
-  ["back twice within an hour: it is raised again", { memory: undone(-2000, 1400) }, update],
+  ["back twice: the updater stops", { memory: undone(1000, 1400) }, stays("set_back", "twice")],
+  ["back twice within a month", { memory: undone(-2_500_000, 1400) }, stays("set_back", "twice")],
+  ["back twice, in suggest mode", { memory: undone(1000, 1400), mode: "suggest" }, { act: "suggest" }],
+  [
+    "back to the higher version that the update has lowered",
+    { memory: { last: { version: "0.9.0", image: image("0.9.0"), before: { version: "1.0.0", image: "other.example.com/p:1.0.0" } } } },
+    { act: "undone", version: "0.9.0" },
+  ],
   [
     "back twice, and a person has triggered another attempt",
     { workload: calmWorkload({ annotations: { [triggerAnnotation]: "2" } }), memory: undone(1000, 1400, "1") },

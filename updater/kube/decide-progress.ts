@@ -1,10 +1,10 @@
-import { compareVersions } from "../../core/versions/compare-versions.ts";
 import { type RefusedConfiguration, untilChanged } from "../parse-state.ts";
-import { parseImage, tagOfVersion, versionOfImage } from "./image-reference.ts";
+import { parseImage, tagOfVersion } from "./image-reference.ts";
 import { isCreating, type KubePod, podFault, unreadyLimit } from "./kube-pod.ts";
+import { isReversal, undone } from "./set-back.ts";
 import { stay, type UpdateDecision, type UpdateFacts } from "./update-decision.ts";
 import type { UpdateInProgress } from "./update-memory.ts";
-import { isRollingOut, isSettled, type Workload, wantedPods } from "./workload.ts";
+import { isRollingOut, isSettled, wantedPods } from "./workload.ts";
 
 /** Time that a pull may fail before the registry is asked again, seconds: it had the image a moment ago. */
 const pullLimit = 120;
@@ -26,8 +26,7 @@ export function decideProgress(update: UpdateInProgress, facts: UpdateFacts): Up
 }
 
 function decideForeign({ from, to }: UpdateInProgress, { workload }: UpdateFacts): UpdateDecision {
-  const version = versionOfImage(workload.image);
-  if (workload.image === from.image || (version !== undefined && compareVersions(version, to.version) < 0)) return undone(to.version, workload);
+  if (isReversal(workload.image, { set: to, before: from })) return undone(to.version, workload);
   return forget(`${workload.image} was set during the update to ${to.version}`);
 }
 
@@ -37,8 +36,7 @@ function decideRolling(update: UpdateInProgress, facts: UpdateFacts): UpdateDeci
   if (isSettled(workload)) {
     return {
       act: "accept",
-      good: to,
-      isHealthy: true,
+      update,
       detail: `${workload.kind} ${workload.name} was updated from ${from.version} to ${to.version}`,
     };
   }
@@ -65,7 +63,7 @@ function worst(bad: readonly KubePod[], now: number): KubePod | undefined {
 function decideAsBefore(update: UpdateInProgress, facts: UpdateFacts, why: string): UpdateDecision {
   const { from, to, started } = update;
   if (facts.now - started < brokenLimit) return blockingPod(facts) ?? stay("rolling_out", `${progress(facts)}; ${why}`);
-  return { act: "accept", good: to, isHealthy: false, detail: `${to.version} is kept; as ${from.version} before it, it is not well: ${why}` };
+  return { act: "accept", update, detail: `${to.version} is kept; as ${from.version} before it, it is not well: ${why}` };
 }
 
 /**
@@ -211,10 +209,6 @@ export function progress({ workload, pods }: UpdateFacts): string {
   const { updated, ready, replicas } = workload;
   const rolling = isRollingOut(workload) ? `a roll-out is under way: ${updated} of ${wantedPods(workload)} pods replaced, ` : "";
   return `${rolling}${ready} of ${replicas} pods ready${waits}`;
-}
-
-export function undone(version: string, { image }: Workload): UpdateDecision {
-  return { act: "undone", version, detail: `another program set ${image} back over ${version}` };
 }
 
 export function forget(detail: string): UpdateDecision {

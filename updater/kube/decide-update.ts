@@ -2,26 +2,24 @@ import { compareVersions, parseVersion } from "../../core/versions/compare-versi
 import { timeText } from "../decide.ts";
 import { type SkippedVersion, untilChanged } from "../parse-state.ts";
 import { windowAt } from "../schedule.ts";
-import { blockingPod, decideProgress, faultText, progress, undone } from "./decide-progress.ts";
+import { blockingPod, decideProgress, faultText, progress } from "./decide-progress.ts";
 import { parseImage, tagOfVersion, versionOfImage } from "./image-reference.ts";
 import { podFault } from "./kube-pod.ts";
+import { isReversal, setBack, undone } from "./set-back.ts";
 import { stay, type UpdateDecision, type UpdateFacts, type WantedVersion } from "./update-decision.ts";
-import { skipAnnotation, triggerAnnotation, type VersionedImage } from "./update-memory.ts";
+import { skipAnnotation, type VersionedImage } from "./update-memory.ts";
 import { isRollingOut, isSettled } from "./workload.ts";
-
-/** Time within which two reversals mean that another program owns the image, seconds. */
-const undoneWithin = 600;
 
 /** The one decision of the Kubernetes updater. Pure. */
 export function decideUpdate(facts: UpdateFacts): UpdateDecision {
   const { workload, found } = facts;
   if (workload.annotations[skipAnnotation] === "true") return stay("held_by_admin", `the annotation ${skipAnnotation} suspends automatic updates`);
   if (!workload.isObserved) return stay("rolling_out", progress(facts));
-  const { update, good } = found.memory;
+  const { update, last } = found.memory;
   if (update !== undefined) return decideProgress(update, facts);
   const current = versionOfImage(workload.image);
-  if (good !== undefined && good.image !== workload.image) {
-    if (current !== undefined && compareVersions(current, good.version) < 0) return undone(good.version, workload);
+  if (last !== undefined && last.image !== workload.image) {
+    if (isReversal(workload.image, { set: last, before: last.before })) return undone(last.version, workload);
     return { act: "forget", reason: "healed", detail: `${workload.image} was set by somebody else` };
   }
   const blocking = blockingPod(facts);
@@ -75,15 +73,6 @@ function refusal({ from, to }: { from: string; to: string }, { proof, proxy }: W
 /** The configuration that the version refused is another one now: it is judged again. */
 function isChanged({ config }: SkippedVersion, { workload }: UpdateFacts): boolean {
   return config !== undefined && workload.configuration !== "" && workload.configuration !== config.stamp;
-}
-
-/** Another program owns the image: it set the earlier one again each time, and no person has asked for another attempt since. */
-function setBack(to: string, { found, workload }: UpdateFacts): UpdateDecision | undefined {
-  const [before, last] = found.memory.undone.filter(({ version }) => version === to).slice(-2);
-  if (before === undefined || last === undefined || last.at - before.at > undoneWithin) return undefined;
-  if (last.trigger !== (workload.annotations[triggerAnnotation] ?? "")) return undefined;
-  const advice = "let it ignore the image, set the version there, or use mode suggest (docs/kubernetes-updates.md)";
-  return stay("set_back", `another program has set the image back twice, last at ${timeText(last.at)}: ${advice}`);
 }
 
 /** The workload's own obstacles to any change. */

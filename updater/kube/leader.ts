@@ -13,11 +13,18 @@ export interface LeaderOptions {
   readonly heard: (answered: boolean) => void;
 }
 
+/** A text that the controllers keep in their lease, from one to the next. */
+export interface LeaseNote {
+  text: string;
+}
+
 /**
  * This controller's part in the election. It holds the lease while its last renewal began less than ten seconds ago; others may take it after fifteen.
  * The lease is a hint all the same: each write to the workload is tied to what was read before (`KubeCluster.change`).
  */
 export class Leader {
+  /** What the lease carries from one holder to the next; a new text is written with the next renewal. */
+  readonly note: LeaseNote = { text: "" };
   readonly #options: LeaderOptions;
   #seen: SeenLease = { lease: undefined, since: 0 };
   #renewed = Number.NEGATIVE_INFINITY;
@@ -69,7 +76,7 @@ export class Leader {
       this.#see(await lease.read(signal), began);
       const act = decideLease(this.#seen, { me, now: clock.steady() });
       if (act !== "wait") {
-        this.#see(await lease.write(this.#seen.lease, me, { now: clock.wall(), signal }), clock.steady());
+        this.#see(await lease.write(this.#seen.lease, { holder: me, note: this.note.text, now: clock.wall(), signal }), clock.steady());
         this.#renewed = began;
       }
       heard(true);
@@ -85,8 +92,10 @@ export class Leader {
   #see(lease: SeenLease["lease"], now: number): void {
     if (lease?.resourceVersion === this.#seen.lease?.resourceVersion) return;
     this.#seen = { lease, since: now };
+    if (lease?.holder === this.#options.me) return;
     // Another one holds it: at once, whatever the time of the last renewal.
-    if (lease?.holder !== this.#options.me) this.#renewed = Number.NEGATIVE_INFINITY;
+    this.#renewed = Number.NEGATIVE_INFINITY;
+    if (lease !== undefined) this.note.text = lease.note;
   }
 
   #announce(): void {
@@ -110,6 +119,8 @@ export class Leader {
     const holds = this.holds && this.#seen.lease?.holder === me;
     this.#isStopping = true;
     this.#announce();
-    if (holds) await lease.write(this.#seen.lease, "", { now: clock.wall(), signal: AbortSignal.timeout(2_000) }).catch(() => {});
+    if (!holds) return;
+    const released = { holder: "", note: this.note.text, now: clock.wall(), signal: AbortSignal.timeout(2_000) };
+    await lease.write(this.#seen.lease, released).catch(() => {});
   }
 }

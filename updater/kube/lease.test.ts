@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { decideLease, leaseMs, renewDeadlineMs, type SeenLease } from "./lease.ts";
 
-const held = (holder: string, since: number): SeenLease => ({ lease: { holder, resourceVersion: "1", transitions: 0 }, since });
+const held = (holder: string, since: number): SeenLease => ({ lease: { holder, resourceVersion: "1", transitions: 0, note: "" }, since });
 
 test.for<readonly [name: string, seen: SeenLease, now: number, act: string]>([
   ["there is none", { lease: undefined, since: 0 }, 0, "create"],

@@ -1,6 +1,6 @@
 import type { KubernetesRequests } from "../../core/kubernetes/kubernetes-api.ts";
 import { answeredJson } from "../../core/kubernetes/kubernetes-api.ts";
-import { countOf, objectOf, textOf } from "./json-value.ts";
+import { countOf, objectOf, textOf, textsOf } from "./json-value.ts";
 
 /** The Lease object by which the controllers agree on the one that acts. */
 export interface Lease {
@@ -8,7 +8,13 @@ export interface Lease {
   readonly holder: string;
   readonly resourceVersion: string;
   readonly transitions: number;
+  /** What its holders keep in it; empty if nothing. */
+  readonly note: string;
 }
+
+const noteAnnotation = "platform.dev/update-note";
+/** Longest note, characters: that of a memory, quoted as JSON. */
+const maxNote = 65_536;
 
 /** Durations of client-go's leader election, ms. */
 export const leaseMs = 15_000;
@@ -53,13 +59,17 @@ export class LeaseObject {
     return answer.status === 404 ? undefined : parseLease(answeredJson(answer, "could not read the lease"));
   }
 
-  async write(known: Lease | undefined, holder: string, { now, signal }: { readonly now: Date; readonly signal: AbortSignal }): Promise<Lease> {
+  async write(known: Lease | undefined, { holder, note = "", now, signal }: LeaseWrite): Promise<Lease> {
     const time = now.toISOString().replace(/(\.\d{3})Z$/, "$1000Z");
     const isNew = known === undefined || known.holder !== holder;
     const body = {
       apiVersion: "coordination.k8s.io/v1",
       kind: "Lease",
-      metadata: { name: this.#name, ...(known !== undefined && { resourceVersion: known.resourceVersion }) },
+      metadata: {
+        name: this.#name,
+        ...(known !== undefined && { resourceVersion: known.resourceVersion }),
+        ...(note !== "" && note.length <= maxNote && { annotations: { [noteAnnotation]: note } }),
+      },
       spec: {
         holderIdentity: holder,
         // A released lease runs out at once for controllers that look at its duration.
@@ -75,8 +85,22 @@ export class LeaseObject {
   }
 }
 
+interface LeaseWrite {
+  /** Empty to release it. */
+  readonly holder: string;
+  readonly note?: string;
+  readonly now: Date;
+  readonly signal: AbortSignal;
+}
+
 function parseLease(value: unknown): Lease {
   const { metadata, spec } = objectOf(value);
   const { holderIdentity, leaseTransitions } = objectOf(spec);
-  return { holder: textOf(holderIdentity), resourceVersion: textOf(objectOf(metadata).resourceVersion), transitions: countOf(leaseTransitions) };
+  const { resourceVersion, annotations } = objectOf(metadata);
+  return {
+    holder: textOf(holderIdentity),
+    resourceVersion: textOf(resourceVersion),
+    transitions: countOf(leaseTransitions),
+    note: textsOf(annotations)[noteAnnotation]?.slice(0, maxNote) ?? "",
+  };
 }

@@ -24,8 +24,8 @@ function cluster(quality: Quality): FakeCluster {
 /** After each write the image is the one that the memory accounts for: the two are never apart. */
 function expectWhole(fake: FakeCluster): void {
   for (const { image, memory } of fake.writes) {
-    const { update, good } = parseMemory(memory).memory;
-    const expected = update === undefined ? (good?.image ?? first) : update.phase === "rolling" ? update.to.image : update.from.image;
+    const { update, last } = parseMemory(memory).memory;
+    const expected = update === undefined ? (last?.image ?? first) : update.phase === "rolling" ? update.to.image : update.from.image;
     expect(image).toBe(expected);
   }
 }
@@ -178,6 +178,18 @@ describe("two controllers", () => {
       }
       expectEnd(fake, quality);
     }
+  });
+
+  test("what one has kept in the lease is known to the next, also after it was killed", async () => {
+    const fake = cluster("good");
+    const [one, other] = [controller(fake, "one"), controller(fake, "other")];
+    await one.elect();
+    one.leader.note.text = "kept";
+    await one.elect();
+    await other.elect();
+    fake.seconds += 15;
+    await other.elect();
+    expect([fake.holder, other.leader.note.text]).toEqual(["other", "kept"]);
   });
 
   test("a released lease is taken at once", async () => {

@@ -24,7 +24,9 @@ test("a newer version rolls out, one pod after the other, and is remembered as g
   expect(await settle(fake)).toMatchObject({ reason: "up_to_date" });
   expect(fake.set.images).toEqual([next, next, next]);
   expect(fake.set.mostUnready).toBe(1);
-  expect(parseMemory(fake.set.annotations[memoryAnnotation]).memory).toMatchObject({ good: { version: "1.1.0", image: next } });
+  expect(parseMemory(fake.set.annotations[memoryAnnotation]).memory).toMatchObject({
+    last: { version: "1.1.0", image: next, before: { image: first } },
+  });
   expect(statusOf(fake)).toMatchObject({ reason: "up_to_date", current: "1.1.0", target: "1.1.0" });
   expect(reasons(fake)).toEqual(["RollingOut", "Upgraded", "UpToDate"]);
 });
@@ -195,4 +197,87 @@ test("without the workload, or with an API server that refuses, the run says so 
   expect(await runUpdate(fakeWorld(fake, answering(403)))).toMatchObject({ reason: "kubernetes_failed", detail: expect.stringContaining("Role") });
   expect(await runUpdate(fakeWorld(fake, answering(503)))).toMatchObject({ reason: "kubernetes_failed" });
   expect(await runUpdate(fakeWorld(fake, answering(200)))).toMatchObject({ reason: "not_configured" });
+});
+
+/** Runs; each time that the image has been set, and so many rounds later, the other tool acts. Returns the images that the updater set. */
+async function fought(fake: FakeCluster, setBack: () => void, { every = 60, rounds = 120, options = {} }: FoughtOptions = {}): Promise<string[]> {
+  const images: string[] = [];
+  const tools = fake.set.image;
+  for (let round = 0, waited = 0; round < rounds; round += 1) {
+    await runUpdate(fakeWorld(fake, fake.client("me"), options));
+    fake.set.step();
+    fake.seconds += 20;
+    waited = fake.set.image === tools ? 0 : waited + 1;
+    if (waited * 20 < every) continue;
+    images.push(fake.set.image);
+    setBack();
+    waited = 0;
+  }
+  return images;
+}
+
+interface FoughtOptions {
+  readonly every?: number;
+  readonly rounds?: number;
+  readonly options?: Parameters<typeof fakeWorld>[2];
+}
+
+test.for([180, 600, 3600])(
+  "a tool that sets the image back every %i seconds, after the roll-out was done, is fought once, not for ever",
+  async (every) => {
+    const fake = cluster();
+    expect(await fought(fake, () => fake.set.setImage(first), { every, rounds: (every * 5) / 20 })).toEqual([next, next]);
+    expect(statusOf(fake)).toMatchObject({ reason: "set_back", current: "1.0.0", target: "1.1.0" });
+    fake.set.annotate(triggerAnnotation, "again");
+    expect(await settle(fake)).toMatchObject({ reason: "up_to_date" });
+  },
+);
+
+test.for([false, true])("a tool that replaces the whole object (deletes it first: %s) is noticed as well", async (isDeleted) => {
+  const fake = cluster();
+  const replace = () => fake.set.replace(first, { isDeleted });
+  expect(await fought(fake, replace, { every: 600, rounds: 240 })).toEqual([next, next]);
+  expect(statusOf(fake)).toMatchObject({ reason: "set_back", current: "1.0.0", target: "1.1.0" });
+  // Its next object has the image that it wants: nothing is set over it.
+  replace();
+  expect(await settle(fake)).toMatchObject({ reason: "set_back" });
+  fake.set.annotate(triggerAnnotation, "again");
+  expect(await settle(fake)).toMatchObject({ reason: "up_to_date" });
+});
+
+test("a version that was rolled back stays skipped when the whole object is replaced, until a person takes the memory away", async () => {
+  const fake = cluster("crash");
+  expect(await settle(fake, {}, 80)).toMatchObject({ reason: "known_bad" });
+  fake.set.replace(first, { isDeleted: true });
+  expect(await settle(fake, {}, 80)).toMatchObject({ reason: "known_bad" });
+  const attempts = reasons(fake).filter((reason) => reason === "RolledBack").length;
+  delete fake.set.annotations[memoryAnnotation];
+  expect(await settle(fake, {}, 80)).toMatchObject({ reason: "known_bad" });
+  expect(reasons(fake).filter((reason) => reason === "RolledBack")).toHaveLength(attempts + 1);
+});
+
+test("a tool that sets the newer image over a version that the auth service has lowered is noticed", async () => {
+  const fake = cluster();
+  const tools = "registry.example.com/p:1.1.0";
+  fake.set.setImage(tools);
+  fake.set.step();
+  const options = { wanted: wants("1.0.0", { proof: signed() }) };
+  await settle(fake, { wanted: wants("1.1.0") });
+  const lowered = `registry.example.com/p:1.0.0@${digest}`;
+  expect(await fought(fake, () => fake.set.setImage(tools), { every: 600, rounds: 240, options })).toEqual([lowered, lowered]);
+  expect(statusOf(fake)).toMatchObject({ reason: "set_back", current: "1.1.0", target: "1.0.0" });
+});
+
+test("a version that is kept although it is as broken as the one before is not set over a tool's image for ever", async () => {
+  const fake = new FakeCluster({ "1.0.0": "crash", "1.1.0": "crash" });
+  fake.secret = openWindow;
+  fake.set.step();
+  expect(await fought(fake, () => fake.set.setImage(first), { every: 1500, rounds: 400 })).toEqual([next, next]);
+  expect(statusOf(fake)).toMatchObject({ reason: "set_back" });
+});
+
+test("in suggest mode the image is named also to a tool that has set it back", async () => {
+  const fake = cluster();
+  await fought(fake, () => fake.set.setImage(first), { every: 180 });
+  expect(await settle(fake, { mode: "suggest" }, 5)).toMatchObject({ reason: "suggested" });
 });

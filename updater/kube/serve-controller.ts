@@ -97,6 +97,7 @@ async function openUpdateWorld(
     ask: async (shared, facts) => await askWanted(shared, facts, { endpoint, proxy, env, ca, log, now, signal }),
     check: async (name) => await checkImage(name, { registry, keys, platform: ownPlatform() }),
     demandLease: () => leader.demand(),
+    note: leader.note,
     mode,
     minimum,
     baseImage,

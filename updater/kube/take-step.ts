@@ -50,18 +50,17 @@ async function rollStep(run: UpdateRun, change: RunChange, detail: string): Prom
   return ending;
 }
 
-async function acceptStep(run: UpdateRun, { good, isHealthy, detail }: Extract<UpdateDecision, { act: "accept" }>): Promise<UpdateEnding> {
-  const { good: _, ...rest } = settled(run.memory);
-  run.about = good.version;
+async function acceptStep(run: UpdateRun, { update: { from, to }, detail }: Extract<UpdateDecision, { act: "accept" }>): Promise<UpdateEnding> {
+  run.about = to.version;
   const ending = { reason: "upgraded", detail } as const;
-  await run.change({ memory: isHealthy ? { ...rest, good } : rest, ending });
+  await run.change({ memory: { ...settled(run.memory), last: { ...to, before: from } }, ending });
   return ending;
 }
 
 /** A version that was rolled back, by its own fault or not, is what the run is about, whatever the cluster wants now; after any other end the run goes on. */
 async function forgetStep(run: UpdateRun, { reason, detail }: Extract<UpdateDecision, { act: "forget" }>): Promise<UpdateEnding | undefined> {
   const { update } = run.memory;
-  const { good: _, ...memory } = settled(run.memory);
+  const { last: _, ...memory } = settled(run.memory);
   if (reason === "healed") {
     await run.change({ memory });
     return undefined;

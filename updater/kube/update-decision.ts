@@ -56,7 +56,7 @@ export type UpdateDecision =
   | { readonly act: "check"; readonly name: string; readonly detail: string }
   | { readonly act: "update"; readonly update: UpdateInProgress; readonly detail: string }
   | { readonly act: "watch"; readonly update: UpdateInProgress; readonly detail: string }
-  | { readonly act: "accept"; readonly good: VersionedImage; readonly isHealthy: boolean; readonly detail: string }
+  | { readonly act: "accept"; readonly update: UpdateInProgress; readonly detail: string }
   | {
       readonly act: "roll_back";
       readonly update: UpdateInProgress;

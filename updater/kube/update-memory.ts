@@ -44,8 +44,8 @@ export interface Undoing {
 /** What the updater must remember across restarts: one annotation, written in the same patch as the image that it is about. */
 export interface UpdateMemory {
   readonly update?: UpdateInProgress;
-  /** The image that the updater set last, and that was healthy. */
-  readonly good?: VersionedImage;
+  /** The image that the updater set last and that was kept, and the one before it. */
+  readonly last?: VersionedImage & { readonly before?: VersionedImage };
   readonly skip: readonly SkippedVersion[];
   readonly undone: readonly Undoing[];
   /** Time of the last accepted statement of the auth service, Unix seconds. */
@@ -70,13 +70,14 @@ export function parseMemory(text: string | undefined): FoundMemory {
   const value = text.length > maxText ? undefined : jsonOf(text);
   if (typeof value !== "object" || value === null || Array.isArray(value)) return { memory: emptyMemory, isDamaged: true };
   const object = objectOf(value);
-  const [update, good] = [parseUpdate(objectOf(object.update)), parseImageOf(object.good)];
+  const [update, last] = [parseUpdate(objectOf(object.update)), parseImageOf(object.last)];
+  const before = parseImageOf(objectOf(object.last).before);
   const isDamaged = object.update !== undefined && update === undefined;
   const memory = {
     skip: skippedOf(object.skip),
     undone: listOf(object.undone).flatMap((one) => parseUndoing(objectOf(one)) ?? []),
     ...(update !== undefined && { update }),
-    ...(good !== undefined && { good }),
+    ...(last !== undefined && { last: { ...last, ...(before !== undefined && { before }) } }),
     ...(typeof object.signed_at === "number" && { signed_at: countOf(Math.floor(object.signed_at)) }),
   };
   return { memory: { ...memory, undone: memory.undone.slice(-maxUndone) }, isDamaged };
@@ -113,7 +114,7 @@ export function settled(memory: UpdateMemory): UpdateMemory {
 
 /** The memory with one more reversal; the image before it does not count as ours any more. */
 export function withUndoing(memory: UpdateMemory, undoing: Undoing): UpdateMemory {
-  const { update: _update, good: _good, ...rest } = memory;
+  const { update: _update, last: _last, ...rest } = memory;
   return { ...rest, undone: [...rest.undone, undoing].slice(-maxUndone) };
 }
 

@@ -3,9 +3,11 @@ import type { UpgradeReason } from "../../core/versions/upgrade-reason.ts";
 import type { Proof } from "../judge-proof.ts";
 import { versionOfImage } from "./image-reference.ts";
 import type { KubeCluster } from "./kube-cluster.ts";
+import type { LeaseNote } from "./leader.ts";
+import { noteOf, type RecalledMemory, recallMemory } from "./memory-note.ts";
 import type { SharedState } from "./shared-state.ts";
 import type { ImageVerdict, UpdateDecision, UpdateFacts, WantedVersion } from "./update-decision.ts";
-import { encodeMemory, memoryAnnotation, parseMemory, statusAnnotation, type UpdateMemory } from "./update-memory.ts";
+import { emptyMemory, encodeMemory, memoryAnnotation, statusAnnotation, type UpdateMemory } from "./update-memory.ts";
 import { encodeStatus, type UpdateStatus } from "./update-status.ts";
 import type { Workload } from "./workload.ts";
 
@@ -18,6 +20,7 @@ export interface UpdateWorld {
   check(name: string): Promise<ImageVerdict>;
   /** Throws `conflict` unless this controller may write now. */
   demandLease(): void;
+  readonly note: LeaseNote;
   readonly mode: "apply" | "suggest";
   readonly minimum: string | undefined;
   readonly baseImage: string | undefined;
@@ -50,6 +53,7 @@ export class UpdateRun {
   #wanted: WantedVersion | undefined;
   #image: UpdateFacts["image"];
   #workload: Workload | undefined;
+  #recalled: RecalledMemory | undefined;
   #pods: UpdateFacts["pods"] = [];
   #shared: SharedState | undefined;
   #statusBefore: string | undefined;
@@ -64,7 +68,15 @@ export class UpdateRun {
   }
 
   get memory(): UpdateMemory {
-    return parseMemory(this.#workload?.annotations[memoryAnnotation]).memory;
+    return this.#recalled?.memory ?? emptyMemory;
+  }
+
+  #saw(workload: Workload): RecalledMemory {
+    const { note } = this.world;
+    this.#workload = workload;
+    this.#recalled = recallMemory(workload, note.text);
+    note.text = noteOf(workload, note.text);
+    return this.#recalled;
   }
 
   /** An accepted statement of the auth service is remembered: no older one counts after it, and none that is unsigned. */
@@ -84,15 +96,16 @@ export class UpdateRun {
 
   async gather(): Promise<UpdateFacts> {
     const { cluster, mode, minimum, baseImage, signal } = this.world;
-    this.#workload = await cluster.workload(signal);
-    this.#statusBefore ??= this.#workload.annotations[statusAnnotation];
-    this.#pods = await cluster.pods(this.#workload, signal);
+    const workload = await cluster.workload(signal);
+    const recalled = this.#saw(workload);
+    this.#statusBefore ??= workload.annotations[statusAnnotation];
+    this.#pods = await cluster.pods(workload, signal);
     this.#shared ??= await cluster.sharedState(signal);
     return {
       now: this.world.now().getTime() / 1000,
-      workload: this.#workload,
+      workload,
       pods: this.#pods,
-      found: parseMemory(this.#workload.annotations[memoryAnnotation]),
+      found: recalled,
       schedule: this.#shared.schedule,
       mode,
       minimum,
@@ -130,13 +143,15 @@ export class UpdateRun {
    * Writes the image, what must be remembered about it, and the run's ending if it is known, in one step. Throws `conflict` if the workload has
    * changed since it was read, with nothing changed.
    */
-  async change({ image, memory, annotations = {}, ending }: RunChange): Promise<void> {
+  async change({ image, memory: changed, annotations = {}, ending }: RunChange): Promise<void> {
     const workload = this.#workload;
+    // What was recalled from the note is written to the new object with whatever is written to it first.
+    const memory = changed ?? (this.#recalled?.isFromNote ? this.memory : undefined);
     if (workload === undefined) throw new Error("the workload was not read");
     const status = ending === undefined ? {} : { [statusAnnotation]: encodeStatus(this.status(ending, image ?? workload.image)) };
     const all = { ...annotations, ...status, ...(memory !== undefined && { [memoryAnnotation]: encodeMemory(this.#withProof(memory)) }) };
     this.world.demandLease();
-    this.#workload = await this.world.cluster.change(workload, { ...(image !== undefined && { image }), annotations: all }, this.world.signal);
+    this.#saw(await this.world.cluster.change(workload, { ...(image !== undefined && { image }), annotations: all }, this.world.signal));
   }
 }
 

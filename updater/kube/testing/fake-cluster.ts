@@ -3,6 +3,7 @@ import type { ApiRequest, KubernetesRequests } from "../../../core/kubernetes/ku
 import type { HttpAnswer } from "../../../core/transport/dial/get-over.ts";
 import type { HttpStream } from "../../../core/transport/dial/http-origin.ts";
 import { type JsonObject, objectOf, textOf } from "../json-value.ts";
+import type { LeaseNote } from "../leader.ts";
 import { FakeStatefulSet, type Quality } from "./fake-stateful-set.ts";
 
 /** One write that the API server has applied. */
@@ -27,6 +28,8 @@ export class FakeCluster {
   readonly writes: AppliedWrite[] = [];
   readonly events: JsonObject[] = [];
   secret: Readonly<Record<string, string>> | undefined = {};
+  /** What the controllers keep in their lease. */
+  readonly note: LeaseNote = { text: "" };
   #lease: JsonObject | undefined;
   #version = 100;
 
@@ -93,7 +96,8 @@ export class FakeCluster {
     if (method === "POST" && known !== undefined) return status(409);
     if (method === "PUT" && objectOf(known?.metadata).resourceVersion !== objectOf(metadata).resourceVersion) return status(409);
     this.#version += 1;
-    this.#lease = { metadata: { resourceVersion: String(this.#version) }, spec };
+    const { annotations } = objectOf(metadata);
+    this.#lease = { metadata: { resourceVersion: String(this.#version), annotations }, spec };
     return ok(this.#lease);
   }
 }

@@ -28,7 +28,8 @@ export class FakeStatefulSet {
   image = "registry.example.com/p:1.0.0";
   /** The chart's checksum of the configuration. */
   config = "right";
-  readonly annotations: Record<string, string> = {};
+  annotations: Record<string, string> = {};
+  uid = "set";
   /** Largest number of pods that were not ready at once, after the start. */
   mostUnready = 0;
   readonly #options: SetOptions;
@@ -38,6 +39,7 @@ export class FakeStatefulSet {
   #observed = 1;
   #current: string;
   #nextUid = 1;
+  #made = 1;
 
   constructor(options: SetOptions) {
     this.#options = options;
@@ -66,6 +68,16 @@ export class FakeStatefulSet {
     this.config = config;
     this.#generation += 1;
     this.#version += 1;
+  }
+
+  /** A tool writes the whole object: annotations that it does not know go; `isDeleted`: it deletes the object first, and its pods stay. */
+  replace(image: string, { isDeleted = false } = {}): void {
+    this.annotations = {};
+    if (isDeleted) {
+      this.#made += 1;
+      this.uid = `set-${this.#made}`;
+    }
+    this.setImage(image);
   }
 
   annotate(name: string, value: string): void {
@@ -158,7 +170,7 @@ export class FakeStatefulSet {
       kind: "StatefulSet",
       metadata: {
         name: "agent",
-        uid: "set",
+        uid: this.uid,
         resourceVersion: String(this.#version),
         generation: this.#generation,
         annotations: { ...this.annotations },

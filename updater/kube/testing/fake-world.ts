@@ -27,6 +27,7 @@ export function fakeWorld(fake: FakeCluster, requests: KubernetesRequests, optio
     ask: async () => wanted,
     check: async () => verdict,
     demandLease,
+    note: fake.note,
     mode,
     minimum: undefined,
     baseImage: undefined,
