@@ -6,7 +6,7 @@ import { bulkEvent, type Execution, executeEvent, shownStatement } from "./execu
 import { killAtServer, maxKill } from "./kill-target.ts";
 import { type QueryAttributes, readAttributes } from "./parameters.ts";
 import type { Expected } from "./replies.ts";
-import { numberOf, type Statements } from "./statements.ts";
+import { maxStatements, numberOf, type Statements } from "./statements.ts";
 import { u16, u32, u32le, zeroTerminated } from "./wire.ts";
 
 /** The beginning of a command from the client. */
@@ -26,6 +26,8 @@ export interface CommandFacts {
   /** The server's number of a connection that was greeted with this one. */
   readonly threadOf: (own: number) => number | undefined;
   readonly record: (event: DatabaseEvent) => void;
+  /** Whether each command must be recorded before it goes on (`record_session: strict`). */
+  readonly isStrict: boolean;
   /** Undefined: statements are not recorded. */
   readonly log?: StatementLog | undefined;
 }
@@ -162,6 +164,11 @@ function refuseCopy(name: string): Decision {
 /** `16 | text`. */
 function decidePrepare({ body }: Command, { statements }: CommandFacts): Decision {
   const text = body.subarray(1);
+  if (statements.isFull) {
+    statements.refused();
+    const message = `a session has ${maxStatements} prepared statements at most: close some of them`;
+    return refused("COM_STMT_PREPARE", { code: 1461, state: "42000", message });
+  }
   const statement = statements.begin(shownStatement(text));
   return {
     answer: "prepared",
@@ -170,15 +177,19 @@ function decidePrepare({ body }: Command, { statements }: CommandFacts): Decisio
   };
 }
 
-/** Waits for the number of parameters if the client did not. */
+/** Its event waits for the number of parameters if the client did not. */
 function decideExecution({ body }: Command, facts: CommandFacts, eventOf: (execution: Execution) => DatabaseEvent): Decision {
   const number = u32(readerAt(body));
   const statement = facts.statements.get(number);
+  if (statement === undefined) {
+    const message = `prepared statement ${number | 0} is not known: prepare it, and wait for its number`;
+    return refused("COM_STMT_EXECUTE", { code: 1243, state: "HY000", message });
+  }
   const execution = { body, number, statement, hasAttributes: facts.hasAttributes };
   return {
     answer: "result",
     event: (length, later) => {
-      if (statement === undefined || statement.prepared !== undefined) return eventOf({ ...execution, length });
+      if (statement.prepared !== undefined || facts.isStrict) return eventOf({ ...execution, length });
       const copy = Buffer.from(body);
       statement.waiting.push(() => later(eventOf({ ...execution, body: copy, length })));
       return undefined;

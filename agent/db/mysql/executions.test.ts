@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { packet } from "../../../core/databases/mysql/packet.ts";
 import { command, commandSession, execute, ok, prepared, u16le } from "./testing/command-session.ts";
 import { encodeLenencBytes, u32le } from "./wire.ts";
 
@@ -41,6 +42,78 @@ test("an execution that is sent before the server's answer is recorded with it",
   expect(events).toHaveLength(1);
   answer(prepared(9, 1));
   expect(events[1]).toEqual({ event: "db.session.mysql.statements.execute", statement_id: 9, statement: "select ?", parameters: ["-1"] });
+});
+
+const last = 0xffff_ffff;
+
+test("an execution whose answer never comes is recorded at the end of the session", () => {
+  const { send, events, statements } = commandSession();
+  send(command(0x16, "drop table t"), execute(last), command(0xfa, u32le(last), u16le(0)));
+  expect(events).toHaveLength(1);
+  statements.end();
+  expect(events.slice(1)).toEqual([
+    { event: "db.session.mysql.statements.execute", statement: "drop table t" },
+    { event: "db.session.mysql.statements.bulk_execute", statement: "drop table t", data_size: 7 },
+  ]);
+});
+
+test("where events must be recorded first, an execution does not wait for an answer", () => {
+  const { send, events } = commandSession(false, true);
+  send(command(0x16, "drop table t"), execute(last));
+  expect(events[1]).toEqual({ event: "db.session.mysql.statements.execute", statement: "drop table t" });
+});
+
+test("the statement that was prepared last is the one that MariaDB takes for it", () => {
+  const { send, answer, events } = commandSession();
+  const executed = (): unknown => events.findLast(({ event }) => event.endsWith(".execute"));
+  send(command(0x16, "select 'a'"));
+  answer(prepared(1, 0));
+  send(execute(last));
+  answer(ok);
+  expect(executed()).toMatchObject({ statement_id: 1, statement: "select 'a'" });
+  // The second one fails: none is the last one then.
+  send(command(0x16, "select 'b'"), execute(last));
+  answer(Buffer.concat([Buffer.of(0xff, 0x28, 0x04), Buffer.from("#42000wrong")]));
+  expect(executed()).toEqual({ event: "db.session.mysql.statements.execute", statement: "select 'b'" });
+  answer(Buffer.concat([Buffer.of(0xff, 0xdb, 0x04), Buffer.from("#HY000unknown")]));
+  const refused = { event: "db.session.query", success: false, db_query: "COM_STMT_EXECUTE", error: expect.stringContaining("-1 is not known") };
+  expect(send(execute(last))).toEqual(packet(0, Buffer.of(0x0e)));
+  answer(ok);
+  expect(events.at(-1)).toEqual(refused);
+  send(command(0x16, "select 'c'"));
+  answer(prepared(3, 0));
+  send(command(0x19, u32le(last)), execute(last));
+  expect(events.at(-1)).toEqual(refused);
+});
+
+test("an execution of a statement that is not known is refused, also by a number that the server has not given yet", () => {
+  const { send, answer, events } = commandSession();
+  expect(send(command(0x16, "drop table t"), execute(1)).subarray(-5)).toEqual(packet(0, Buffer.of(0x0e)));
+  answer(prepared(1, 0));
+  expect(answer(ok).toString("latin1")).toContain("prepared statement 1 is not known");
+  expect(events[1]).toMatchObject({ event: "db.session.query", success: false, db_query: "COM_STMT_EXECUTE" });
+  send(execute(1));
+  expect(events[2]).toMatchObject({ statement_id: 1, statement: "drop table t" });
+});
+
+test("more prepared statements than a session remembers are refused until some are closed", () => {
+  const { send, answer, events } = commandSession();
+  const number = (value: number): Buffer => Buffer.concat([Buffer.of(0), u32le(value), Buffer.alloc(7)]);
+  for (let index = 1; index <= 4_096; index += 1) {
+    send(command(0x16, `select ${index}`));
+    answer(number(index));
+  }
+  expect(send(command(0x16, "drop table t"), execute(last))).toEqual(Buffer.concat([packet(0, Buffer.of(0x0e)), packet(0, Buffer.of(0x0e))]));
+  expect(answer(ok).readUInt16LE(5)).toBe(1461);
+  expect(answer(ok).readUInt16LE(5)).toBe(1243);
+  expect(events.at(-2)).toMatchObject({ db_query: "COM_STMT_PREPARE", error: expect.stringContaining("4096 prepared statements") });
+  send(execute(1));
+  answer(ok);
+  expect(events.at(-1)).toMatchObject({ statement_id: 1, statement: "select 1" });
+  send(command(0x19, u32le(7)), command(0x16, "select 4097"));
+  answer(number(4_097));
+  send(execute(4_097));
+  expect(events.at(-1)).toMatchObject({ statement_id: 4_097, statement: "select 4097" });
 });
 
 test("rows of a bulk execution are counted", () => {

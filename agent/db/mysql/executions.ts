@@ -14,7 +14,7 @@ export interface Execution {
   readonly length: number;
   /** The server's number of the statement. */
   readonly number: number;
-  readonly statement: Statement | undefined;
+  readonly statement: Statement;
   /** Whether the session has query attributes. */
   readonly hasAttributes: boolean;
 }
@@ -26,22 +26,18 @@ const countAvailable = 8;
 export function executeEvent(execution: Execution): DatabaseEvent {
   const { number, statement } = execution;
   const values = valuesOf(execution);
-  statement?.long.clear();
+  statement.long.clear();
   return {
     event: "db.session.mysql.statements.execute",
     ...numberOf(number, statement),
-    ...textOf(statement),
+    statement: statement.text,
     ...(values && { parameters: [...values] }),
   };
 }
 
-function textOf(statement: Statement | undefined): { readonly statement?: string } {
-  return statement === undefined ? {} : { statement: statement.text };
-}
-
-/** Undefined: the statement is unknown, or the command does not hold what its beginning promises; the server judges that. */
+/** Undefined: the server has not answered yet how many there are, or the command does not hold what its beginning promises; the server judges that. */
 function valuesOf({ body, statement, hasAttributes }: Execution): readonly (string | null)[] | undefined {
-  if (statement?.prepared === undefined) return undefined;
+  if (statement.prepared === undefined) return undefined;
   const reader = new Reader(body);
   try {
     reader.take(5);
@@ -68,7 +64,7 @@ export function bulkEvent(execution: Execution): DatabaseEvent {
   return {
     event: "db.session.mysql.statements.bulk_execute",
     ...numberOf(number, statement),
-    ...textOf(statement),
+    statement: statement.text,
     ...rowsOf(execution),
     data_size: length,
   };
@@ -79,10 +75,10 @@ interface BulkRows {
   readonly rows_count?: number;
 }
 
-/** Undefined: the statement is unknown, or the command does not hold what its beginning promises. */
+/** Undefined: as above, or the statement has no parameters. */
 function rowsOf({ body, length, statement }: Execution): BulkRows | undefined {
-  const count = statement?.prepared?.parameters ?? 0;
-  if (statement === undefined || count === 0) return undefined;
+  const count = statement.prepared?.parameters ?? 0;
+  if (count === 0) return undefined;
   const reader = new Reader(body);
   let parameters: (string | null)[] | undefined;
   let rows = 0;

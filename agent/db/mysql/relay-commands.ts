@@ -44,12 +44,14 @@ export async function relayCommands(relayed: RelayedSession): Promise<CommandsEn
     onServer: (bytes) => relay.onServer(bytes),
     lastWords: (why) => relay.lastWords(why),
   });
+  relay.end();
   return { reason, malformed: malformed === "client" ? relay.beginning : undefined };
 }
 
 class CommandRelay {
   readonly #relayed: RelayedSession;
   readonly #replies: Replies;
+  readonly #statements = new Statements();
   readonly #commands: ClientCommands;
   readonly #stop = new AbortController();
   readonly signal: AbortSignal;
@@ -67,10 +69,11 @@ class CommandRelay {
     this.#replies = new Replies(capabilities);
     const record = (event: DatabaseEvent): void => this.#record(event);
     const facts = {
-      statements: new Statements(),
+      statements: this.#statements,
       hasAttributes: has(capabilities, capability.queryAttributes),
       threadOf,
       record,
+      isStrict: session.isStrict === true,
       log: session.statements,
     };
     this.#commands = new ClientCommands(facts, this.#replies);
@@ -131,6 +134,11 @@ class CommandRelay {
     if (this.#replies.waiting === 0 || !this.fromServer.atBoundary || this.fromServer.heldBytes > 0) return;
     const { name } = this.#relayed.session.database;
     this.#stop.abort(new PlatformError("unavailable", `the server of database ${name} closed the connection`));
+  }
+
+  /** Records what the server has not answered. */
+  end(): void {
+    this.#statements.end();
   }
 
   lastWords(why: PlatformError): Buffer {

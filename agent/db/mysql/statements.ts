@@ -13,37 +13,54 @@ export interface Statement {
   readonly long: Map<number, number>;
   /** Commands that were sent before the server's answer, and wait for it to be recorded. */
   readonly waiting: (() => void)[];
+  /** The client has closed it, perhaps before the server's answer. */
+  isClosed: boolean;
 }
 
-/** Maximum number of statements that a session remembers; executions of older ones are recorded without their parameters. */
-const maxStatements = 4_096;
+/** Maximum number of statements that a session has at a time: each is known, so that no execution is recorded without its text. */
+export const maxStatements = 4_096;
 /** MariaDB's number for the statement that was prepared last. */
 const last = 0xffff_ffff;
 
 /** The prepared statements of one session, by the server's numbers. */
 export class Statements {
   readonly #byNumber = new Map<number, Statement>();
+  readonly #unanswered = new Set<Statement>();
   #last: Statement | undefined;
+
+  /** Whether a further one must be refused. */
+  get isFull(): boolean {
+    return this.#byNumber.size + this.#unanswered.size >= maxStatements;
+  }
 
   /** A request for a statement. */
   begin(text: string): Statement {
-    const statement: Statement = { text, prepared: undefined, types: [], long: new Map(), waiting: [] };
+    const statement: Statement = { text, prepared: undefined, types: [], long: new Map(), waiting: [], isClosed: false };
+    this.#unanswered.add(statement);
     this.#last = statement;
     return statement;
   }
 
-  /** The server's answer to it; undefined: refused. */
-  answered(statement: Statement, prepared: Prepared | undefined): void {
-    statement.prepared = prepared;
-    for (const record of statement.waiting.splice(0)) record();
-    if (prepared === undefined) return;
-    if (this.#byNumber.size >= maxStatements) {
-      const [oldest] = this.#byNumber.keys();
-      if (oldest !== undefined) this.#byNumber.delete(oldest);
-    }
-    this.#byNumber.set(prepared.statement, statement);
+  /** A request was refused on the way: as after a failure at the server, none is the one that was prepared last. */
+  refused(): void {
+    this.#last = undefined;
   }
 
+  /** The server's answer to a request; undefined: refused. */
+  answered(statement: Statement, prepared: Prepared | undefined): void {
+    this.#unanswered.delete(statement);
+    statement.prepared = prepared;
+    for (const record of statement.waiting.splice(0)) record();
+    if (prepared === undefined && this.#last === statement) this.#last = undefined;
+    if (prepared !== undefined && !statement.isClosed) this.#byNumber.set(prepared.statement, statement);
+  }
+
+  /** The session is over: what waits for an answer is recorded without it. */
+  end(): void {
+    for (const statement of [...this.#unanswered]) this.answered(statement, undefined);
+  }
+
+  /** Undefined: the client has closed it, or has not seen the number. */
   get(number: number): Statement | undefined {
     return number === last ? this.#last : this.#byNumber.get(number);
   }
@@ -55,11 +72,16 @@ export class Statements {
   }
 
   close(number: number): void {
-    this.#byNumber.delete(number);
+    const statement = this.get(number);
+    if (statement === undefined) return;
+    statement.isClosed = true;
+    if (statement.prepared !== undefined) this.#byNumber.delete(statement.prepared.statement);
+    if (this.#last === statement) this.#last = undefined;
   }
 
-  /** The server has forgotten all of them. */
+  /** The server forgets all of them. */
   clear(): void {
+    for (const statement of this.#unanswered) statement.isClosed = true;
     this.#byNumber.clear();
     this.#last = undefined;
   }

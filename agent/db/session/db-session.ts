@@ -106,6 +106,10 @@ export class DbSession implements EngineSession {
     return roomIn(queue.add(event), recording?.behind());
   }
 
+  get isStrict(): boolean {
+    return this.#begun?.grant.rules.strictRecording ?? false;
+  }
+
   get statements(): StatementLog | undefined {
     return this.#begun?.recording;
   }

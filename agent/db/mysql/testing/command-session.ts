@@ -8,17 +8,18 @@ import { Statements } from "../statements.ts";
 import { u32le } from "../wire.ts";
 
 /** Both directions of a session: what a client sends, and what its server answers. */
-export function commandSession(hasAttributes = false) {
+export function commandSession(hasAttributes = false, isStrict = false) {
   const events: DatabaseEvent[] = [];
   const replies = new Replies({ flags: capability.deprecateEof, extended: 0 });
   const threadOf = (own: number): number | undefined => (own === 3_000_000_000 ? 42 : undefined);
-  const facts = { statements: new Statements(), hasAttributes, threadOf, record: (event: DatabaseEvent) => void events.push(event) };
+  const statements = new Statements();
+  const facts = { statements, hasAttributes, threadOf, isStrict, record: (event: DatabaseEvent) => void events.push(event) };
   const commands = new ClientCommands(facts, replies);
   const fromClient = new FrameFilter(commands.format, (frame) => commands.judge(frame));
   const fromServer = new FrameFilter({ ...packetFormat, keep: () => replies.kept }, (frame) => replies.judge(frame));
   const send = (...payloads: Buffer[]): Buffer => Buffer.concat(fromClient.push(Buffer.concat(payloads.map((one) => packet(0, one)))));
   const answer = (payload: Buffer): Buffer => Buffer.concat(fromServer.push(packet(1, payload)));
-  return { events, replies, commands, fromClient, send, answer };
+  return { events, replies, statements, commands, fromClient, send, answer };
 }
 
 /** The payload of a command. */
