@@ -1,11 +1,13 @@
+import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { anyCharacter } from "../../../test/fuzz/any-character.ts";
-import { argumentOf, type Command } from "./command.ts";
+import type { Command } from "./command.ts";
 import { commandEvent } from "./command-event.ts";
+import { commandOf as commandOfWords } from "./command-of.ts";
 
 const commandOf = (words: readonly (string | Buffer)[], count = words.length): Command => ({
-  words: words.map((word) => argumentOf(Buffer.from(word))),
+  ...commandOfWords(words.map((word) => Buffer.from(word))),
   count,
 });
 const eventOf = (words: readonly (string | Buffer)[], count?: number) => commandEvent({ command: commandOf(words, count), user: "alice", bytes: 77 });
@@ -24,6 +26,44 @@ test("a long argument is cut, and so are many; the event has their whole length 
   const long = eventOf(["SET", "k", "😀".repeat(1_000)]);
   expect(long).toMatchObject({ db_query_bytes: 77, db_query_parameters: ["k", expect.stringMatching(/^😀+… \(cut\)$/u)] });
   expect(eventOf(["DEL", ...Array.from({ length: 65 }, () => "k")], 900)).toMatchObject({ db_query_bytes: 77, db_query_parameters: { length: 64 } });
+});
+
+const sha1 = (text: string | Buffer): string => createHash("sha1").update(text).digest("hex");
+
+test.for<readonly [readonly (string | Buffer)[], number, readonly string[] | undefined]>([
+  [["EVAL", "CODE", "1", "k", "v"], 1, ["1", "k", "v"]],
+  [["eval_ro", "CODE", "0"], 1, ["0"]],
+  [["SCRIPT", "load", "CODE"], 2, undefined],
+  [["FUNCTION", "LOAD", "CODE"], 2, undefined],
+  [["function", "LOAD", "REPLACE", "CODE"], 3, undefined],
+  [["EVAL\0x", "CODE", "0"], 1, ["0"]],
+])("the script of %j is a part of the query, whole", ([words, place, parameters]) => {
+  const script = `#!lua name=mine\n${"return redis.call('GET', 'ä')\n".repeat(300)}`;
+  const event = eventOf(words.map((word) => (word === "CODE" ? script : word)));
+  expect(event).toEqual({
+    event: "db.session.query",
+    success: true,
+    db_query: [...words.slice(0, place), script].join(" "),
+    ...(parameters && { db_query_parameters: parameters }),
+    script_sha1: sha1(script),
+  });
+});
+
+test("a long script is cut where a query is, and the event has the digest of all of it", () => {
+  const script = `return 1 -- ${"x".repeat(40_000)}`;
+  const event = eventOf(["EVAL", script, "0"]);
+  expect(event).toMatchObject({ db_query_bytes: 77, db_query_parameters: ["0"], script_sha1: sha1(script) });
+  const query = "db_query" in event ? event.db_query : undefined;
+  expect(query).toMatch(/^EVAL return 1 -- x+… \(cut\)$/);
+  expect(query).toHaveLength(16_384);
+  const binary = Buffer.from("return '\xff'", "latin1");
+  expect(eventOf(["EVAL", binary, "0"])).toMatchObject({ db_query: "EVAL return '\uFFFD'", script_sha1: sha1(binary) });
+  const dump = Buffer.of(0xf5, 1, 2);
+  expect(eventOf(["FUNCTION", "RESTORE", dump, "FLUSH"])).toMatchObject({
+    db_query: `FUNCTION RESTORE ${dump.toString("base64")}`,
+    db_query_parameters: ["FLUSH"],
+    script_sha1: sha1(dump),
+  });
 });
 
 test("a refusal has its reason", () => {

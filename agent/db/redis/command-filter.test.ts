@@ -1,6 +1,7 @@
+import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
-import { type Command, keptArguments, keptBytes, wordAt } from "./command.ts";
+import { type Command, keptArguments, keptBytes, keptScriptBytes, wordAt } from "./command.ts";
 import { CommandFilter, type CommandJudge } from "./command-filter.ts";
 import { encodeCommand } from "./resp.ts";
 
@@ -123,6 +124,24 @@ test.for<readonly [string, Buffer, string]>([
     expect(filter.heldBytes).toBe(0);
   });
   expect(copied).toBeLessThan(100 * bytes.length);
+});
+
+test("a script is kept as far as a query, with the digest of all of it, whatever the pieces in which it arrives", () => {
+  const script = "return 1 --".padEnd(50_000, "x");
+  const digest = createHash("sha1").update(script).digest("hex");
+  const kept: Command[] = [];
+  const judge = { decide: () => "pass" as const, passed: (command: Command) => void kept.push(command) };
+  const bytes = Buffer.concat([encoded(["EVAL", script, "0"]), encoded(["SCRIPT", "LOAD", script]), encoded(["SET", script, script])]);
+  for (const cuts of [[], [1_000, 20_000, 49_999, 50_030, 70_000], Array.from({ length: 200 }, (_one, index) => index * 701)]) {
+    kept.splice(0);
+    const filter = new CommandFilter(judge);
+    expect(Buffer.concat(inPieces(bytes, cuts).flatMap((piece) => filter.push(piece)))).toEqual(bytes);
+    const found = kept.flatMap(({ words }) => words.map(({ bytes: { length }, sha1 }) => [length, sha1]));
+    const [plain, ofScript] = [(length: number) => [length, undefined], [keptScriptBytes, digest]];
+    expect(found).toEqual([plain(4), ofScript, plain(1), plain(6), plain(4), ofScript, plain(3), plain(keptBytes), plain(keptBytes)]);
+    for (const { words } of kept)
+      for (const { bytes: word } of words) expect(word.equals(Buffer.from(script).subarray(0, word.length)) || word.length < 7).toBe(true);
+  }
 });
 
 test("of many arguments the first ones are kept", () => {

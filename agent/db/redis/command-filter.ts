@@ -1,6 +1,8 @@
 import { HeldBytes } from "../../../core/bytes/held-bytes.ts";
 import type { Filter } from "../frame-filter.ts";
-import { type Argument, argumentOf, type Command, keptArguments, keptBytes } from "./command.ts";
+import { ArgumentReader } from "./argument-reader.ts";
+import { type Argument, type Command, keptArguments } from "./command.ts";
+import { commandOf } from "./command-of.ts";
 import {
   byte,
   encodeCommand,
@@ -12,6 +14,7 @@ import {
   parseLength,
   protocolError,
 } from "./resp.ts";
+import { scriptPlace } from "./script-place.ts";
 import { splitInline } from "./split-inline.ts";
 
 /** Decides about the commands of a client. */
@@ -40,15 +43,6 @@ interface Current {
   fate: "open" | "pass" | "drop";
 }
 
-/** The argument that is being read. */
-interface CurrentArgument {
-  /** What was kept of the chunks before; undefined: nothing. */
-  kept: HeldBytes | undefined;
-  readonly length: number;
-  /** Bytes that are still to come. */
-  left: number;
-}
-
 /**
  * Follows the commands of a client whatever the chunks in which they arrive, and lets each of them pass or replaces it. A command goes on as soon as
  * it is decided, so an argument of any length streams through. An inline command goes on as the array of its arguments: the server executes what was
@@ -62,7 +56,7 @@ export class CommandFilter implements Filter {
   /** Up to here the held bytes have no end of the line that is awaited. */
   #searched = 0;
   #command: Current | undefined;
-  #argument: CurrentArgument | undefined;
+  #argument: ArgumentReader | undefined;
   #opening: Buffer = Buffer.alloc(0);
 
   constructor(judge: CommandJudge) {
@@ -109,17 +103,14 @@ export class CommandFilter implements Filter {
     if (argument === undefined) return this.#command === undefined ? this.#begin(reading) : this.#size(reading, this.#command);
     const step = Math.min(argument.left, reading.bytes.length - reading.at);
     const isLast = step === argument.left && reading.bytes.length - reading.at - step >= 2;
-    const piece = reading.bytes.subarray(reading.at, reading.at + Math.min(step, keptBytes - (argument.kept?.length ?? 0)));
-    if (!isLast && piece.length > 0) argument.kept ??= new HeldBytes();
-    argument.kept?.add(isLast ? piece : Buffer.from(piece), Math.min(argument.length, keptBytes));
-    argument.left -= step;
+    argument.add(reading.bytes.subarray(reading.at, reading.at + step), isLast);
     reading.at += step;
     if (!isLast) return false;
     if (reading.bytes[reading.at] !== byte.cr || reading.bytes[reading.at + 1] !== byte.lf)
       throw protocolError("an argument is longer than announced");
     reading.at += 2;
     this.#argument = undefined;
-    if (this.#command !== undefined) this.#added(this.#command, { bytes: argument.kept?.bytes ?? piece, length: argument.length }, reading);
+    if (this.#command !== undefined) this.#added(this.#command, argument.end(), reading);
     return true;
   }
 
@@ -150,7 +141,7 @@ export class CommandFilter implements Filter {
     reading.at += line.length;
     reading.skip();
     if (words.length === 0) return;
-    const command = { words: words.slice(0, keptArguments).map(argumentOf), count: words.length };
+    const command = commandOf(words);
     const verdict = this.#decided(command);
     reading.out.push(verdict === "pass" ? encodeCommand(words) : verdict);
     if (verdict === "pass") {
@@ -169,7 +160,7 @@ export class CommandFilter implements Filter {
     if (length < 0) throw protocolError("invalid bulk length");
     reading.at += line.length;
     command.bytes += length;
-    this.#argument = { kept: undefined, length, left: length };
+    this.#argument = new ArgumentReader(length, scriptPlace(command) === command.count - command.left);
     return true;
   }
 
@@ -206,7 +197,7 @@ function detach(command: Current): void {
   const { words } = command;
   for (let index = command.detached; index < words.length; index += 1) {
     const word = words[index];
-    if (word !== undefined) words[index] = { bytes: Buffer.from(word.bytes), length: word.length };
+    if (word !== undefined) words[index] = { ...word, bytes: Buffer.from(word.bytes) };
   }
   command.detached = words.length;
 }

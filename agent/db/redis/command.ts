@@ -1,8 +1,12 @@
+import { keptQueryBytes } from "../capped-text.ts";
+
 /** An argument of a command, or the beginning of a long one. */
 export interface Argument {
   readonly bytes: Buffer;
   /** Of the whole argument. */
   readonly length: number;
+  /** Of a script: SHA-1 of all of it, hexadecimal, as EVALSHA names it. */
+  readonly sha1?: string;
 }
 
 /** A command as far as it is known. The first argument is its name. */
@@ -16,10 +20,8 @@ export interface Command {
 /** What is kept of a command for its judgement and its audit: the first arguments, and the first bytes of each. */
 export const keptArguments = 66;
 export const keptBytes = 1_024;
-
-export function argumentOf(bytes: Buffer): Argument {
-  return { bytes: bytes.subarray(0, keptBytes), length: bytes.length };
-}
+/** The same of a script: as much as of a query. */
+export const keptScriptBytes = keptQueryBytes;
 
 /**
  * A command's name, subcommand or option in lower case; "" if there is none. Servers compare these as C strings, in any case and up to a NUL:

@@ -1,13 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { argumentOf, type Command } from "./command.ts";
+import type { Command } from "./command.ts";
+import { commandOf as commandOfWords } from "./command-of.ts";
 import { type CommandRules, judgeCommand } from "./judge-command.ts";
 import { encodeCommand } from "./resp.ts";
 
-const commandOf = (...words: readonly string[]): Command => ({
-  words: words.map((word) => argumentOf(Buffer.from(word, "latin1"))),
-  count: words.length,
-});
+const commandOf = (...words: readonly string[]): Command => commandOfWords(words.map((word) => Buffer.from(word, "latin1")));
 const split = (line: string): Command => commandOf(...line.split(" "));
 const byPassword: CommandRules = { user: "alice", isCertified: false };
 const byCertificate: CommandRules = { user: "alice", isCertified: true };

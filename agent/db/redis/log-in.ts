@@ -3,8 +3,9 @@ import { encodeError } from "../../../core/databases/redis/error-reply.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { EngineSession } from "../engine.ts";
 import { askServer, errorOf } from "./ask-server.ts";
-import { argumentOf, type Command, wordAt } from "./command.ts";
+import { wordAt } from "./command.ts";
 import { commandEvent } from "./command-event.ts";
+import { commandOf } from "./command-of.ts";
 import { helloAccounts, judgeCommand } from "./judge-command.ts";
 import { type ParsedCommand, parseCommand } from "./parse-command.ts";
 import { readUntil } from "./read-until.ts";
@@ -22,10 +23,6 @@ function accountIn({ words }: ParsedCommand): string | undefined {
   if (wordAt(command, 0) !== "hello") return undefined;
   const place = helloAccounts(command).at(-1);
   return place === undefined ? undefined : words[place]?.toString("utf8");
-}
-
-function commandOf(words: readonly Buffer[]): Command {
-  return { words: words.map(argumentOf), count: words.length };
 }
 
 /**

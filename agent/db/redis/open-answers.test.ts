@@ -1,12 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { StatementResult } from "../../../core/recording/statements.ts";
-import { argumentOf, type Command } from "./command.ts";
+import type { Command } from "./command.ts";
+import { commandOf as commandOfWords } from "./command-of.ts";
 import { OpenAnswers } from "./open-answers.ts";
 
-const commandOf = (line: string): Command => {
-  const words = line.split(" ").map((word) => argumentOf(Buffer.from(word)));
-  return { words, count: words.length };
-};
+const commandOf = (line: string): Command => commandOfWords(line.split(" ").map((word) => Buffer.from(word)));
 
 test("an answer is awaited while there are fewer replies than commands", () => {
   const answers = new OpenAnswers();

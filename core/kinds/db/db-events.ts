@@ -45,11 +45,11 @@ export const dbSessionEvents = auditEvents({
     reporters: ["node"],
     fields: { ...dbSession, session_start: moment, bytes_transmitted: count, bytes_received: count, queries: count, reason: text.optional() },
   },
-  /** A query or command that was passed on to the server, or refused on the way. */
+  /** A query or command that was passed on to the server, or refused on the way. `script_sha1`: of the whole script of Redis in it, as EVALSHA names it. */
   "db.session.query": {
     code: ["TDB02I", "TDB02W"],
     reporters: ["node"],
-    fields: { ...dbSession, ...query, ...outcome, db_query_parameters: parameters.optional() },
+    fields: { ...dbSession, ...query, ...outcome, db_query_parameters: parameters.optional(), script_sha1: short.optional() },
   },
   /** The client sent bytes that the protocol does not allow, and was disconnected. `payload`: the first of them, base64. */
   "db.session.malformed_packet": { code: "TDB06I", reporters: ["node"], fields: { ...dbSession, payload: text } },
