@@ -215,6 +215,52 @@ test("a request on a kept connection waits for the others of the same turn, with
   agent.close();
 });
 
+// The application may have acted on a request whose connection broke before the answer (RFC 9110, 9.2.2).
+test.for([
+  ["GET", 2, 200],
+  ["HEAD", 2, 200],
+  ["OPTIONS", 2, 200],
+  ["POST", 1, 502],
+  ["PUT", 1, 502],
+  ["PATCH", 1, 502],
+  ["DELETE", 1, 502],
+  ["PROPFIND", 1, 502],
+] as const)(
+  "%s without a body over a kept connection that breaks: the agent gets it %i times, the client gets %i",
+  async ([method, times, expected]) => {
+    const seen: string[] = [];
+    const agent = createServer((asked, response) => {
+      // Node keeps no connection after an answer to HEAD without a length.
+      response.setHeader("Content-Length", "0");
+      if (asked.url === "/first") return void response.end();
+      seen.push(asked.method ?? "");
+      if (seen.length === 1) asked.socket.destroy();
+      else response.end();
+    });
+    await once(agent.listen(0, "127.0.0.1"), "listening");
+    const { port } = agent.address() as AddressInfo;
+    const over = connectionAgent({ maxIdle: 1, idleMs: 10_000, connect: async () => connect(port, "127.0.0.1") });
+    const front = createServer((asked, response) => {
+      void passOn(asked, response, { agent: over, left: stays, failed: () => response.writeHead(502).end() });
+    });
+    await once(front.listen(0, "127.0.0.1"), "listening");
+    const ask = async (path: string): Promise<number | undefined> => {
+      const sent = request({ host: "127.0.0.1", port: (front.address() as AddressInfo).port, agent: false, method, path }).end();
+      const [response] = (await once(sent, "response")) as [IncomingMessage];
+      response.resume();
+      return response.statusCode;
+    };
+    const kept = once(over, "free");
+    expect(await ask("/first")).toBe(200);
+    await kept;
+    expect([await ask("/second"), seen]).toEqual([expected, Array.from({ length: times }, () => method)]);
+    front.close();
+    over.destroy();
+    agent.closeAllConnections();
+    agent.close();
+  },
+);
+
 /** Resolves once what is due before the next events has been done. */
 async function afterTicks(): Promise<void> {
   for (let ticks = 0; ticks < 5; ticks += 1) await new Promise<void>((resolve) => process.nextTick(resolve));

@@ -6,7 +6,7 @@ import { pour } from "../../../core/transport/pour.ts";
 import { withoutOwnCookies } from "../web-api/cookies.ts";
 import { agentRequest, changedProtocol, refuseUpgrade } from "./agent-requests.ts";
 
-/** Attempts of a request without a body whose kept connection the agent has closed in the same moment. */
+/** Attempts of a safe request without a body whose kept connection the agent has closed in the same moment. */
 const maxAttempts = 3;
 
 /** The outcome of passing a request to the agent. */
@@ -54,7 +54,7 @@ function attempt(request: IncomingMessage, response: ServerResponse, trying: Try
   upstream.once("error", (thrown) => {
     stopBody?.();
     if (answered || response.destroyed) return void response.destroy();
-    isRepeated = upstream.reusedSocket && tries > 1 && !hasBody(request);
+    isRepeated = upstream.reusedSocket && tries > 1 && isRepeatable(request);
     if (isRepeated) return attempt(request, response, { ...trying, tries: tries - 1 });
     failed(thrown);
   });
@@ -79,6 +79,11 @@ function sendBody(request: IncomingMessage, upstream: ClientRequest): () => void
   else request.once("end", onEnd).resume();
   upstream.once("close", stop);
   return stop;
+}
+
+/** Whether a request may reach the application twice: nobody knows what it has done with one whose connection broke (RFC 9110, 9.2.2). */
+function isRepeatable(request: IncomingMessage): boolean {
+  return ["GET", "HEAD", "OPTIONS"].includes(request.method ?? "") && !hasBody(request);
 }
 
 /** Whether a request has a body, which may have been read already. Pure. */
