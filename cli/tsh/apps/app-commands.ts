@@ -70,9 +70,18 @@ export function proxyAppCommand(proxy: OptionSpec): CommandSpec {
     name: "app",
     summary: "reach an application at a local port",
     details:
-      "Listen on a port of 127.0.0.1 and pass each connection to the application, until the command is interrupted.\nA web application is there as http://, without a login: HTTP/1.1, and HTTP/2 with prior knowledge, as gRPC speaks it.",
+      "Listen on a port of 127.0.0.1 and pass each connection to the application, until the command is interrupted.\nA web application is there as http://, without a login: HTTP/1.1, and HTTP/2 with prior knowledge, as gRPC speaks it.\nA request for another host than 127.0.0.1 or localhost, with this port, is refused: it may be the page of another site.",
     args: ["<name>"],
-    options: [{ flags: "--port <port>", text: "local port; default: any free port" }, identityOption, proxy],
+    options: [
+      { flags: "--port <port>", text: "local port; default: any free port" },
+      {
+        flags: "--host <names>",
+        text: "further hosts by which clients name the port, with or without a port of theirs; separated by commas",
+        multiple: true,
+      },
+      identityOption,
+      proxy,
+    ],
     examples: ["tsh proxy app orders --port=9000"],
     run: async (call) => (await import("./apps.ts")).proxyApp(call),
   };

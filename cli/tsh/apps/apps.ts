@@ -11,6 +11,7 @@ import { type ListedResource, usableResources } from "../served/list-served.ts";
 import { portOption } from "../served/local-port.ts";
 import { appPlaces, appType, shownAddress } from "./app-places.ts";
 import { openAppTunnel } from "./app-tunnel.ts";
+import { hostOption } from "./own-host.ts";
 
 /** `tsh apps ls`. */
 export async function listApps(call: Call): Promise<Result> {
@@ -36,13 +37,15 @@ export async function listApps(call: Call): Promise<Result> {
 export async function proxyApp(call: Call): Promise<Result> {
   const { io, options } = call;
   const [name = ""] = call.args;
+  const [port, hosts] = [portOption(options.text("port")), hostOption(options.list("host"))];
   const profile = await chosenProfile(call);
   // The auth service answers no question to a certificate for one resource; the proxy and the agent decide.
   const isRouted = profile.facts.route !== undefined;
   const app = isRouted ? undefined : await withTrust(call, profile, (trusting) => usableApp(io, trusting, name));
   const source = await followProfile(call, profile);
-  const local = await openAppTunnel(call, { name, source, port: portOption(options.text("port")) });
-  const web = app !== undefined && appType(app) === "HTTP" ? "http://" : "";
+  const isHttp = app === undefined ? undefined : appType(app) === "HTTP";
+  const local = await openAppTunnel(call, { name, source, port, isHttp, hosts });
+  const web = isHttp === true ? "http://" : "";
   io.stdout.write(`Application ${name} is on ${web}${local.address} until this command ends (Ctrl-C).\n`);
   await local.closed;
   return textResult("");
