@@ -72,6 +72,7 @@ export const permissions = {
   listResources: { hosts: ["node", "proxy", "auth"], users: "by kind" },
   getResource: { hosts: ["proxy", "auth"], users: "by kind" },
   putResource: { hosts: ["auth"], users: "by kind" },
+  checkPermission: { hosts: ["auth"], users: "by kind" },
   // Only the host itself.
   deleteResource: { hosts: ["node", "auth"], users: "by kind" },
   getAccess: { hosts: ["node", "proxy", "auth"] },

@@ -8,6 +8,7 @@ import { directKinds, isServedKind, servedKinds, serviceKinds } from "../../../c
 import { readDocument, resourceDocument, writeResource } from "../../../core/resources/document.ts";
 import type { Node } from "../../../core/resources/node.ts";
 import { maxOffered, type Offered, offeredSchema } from "../../../core/resources/offered.ts";
+import { verbs } from "../../../core/resources/role.ts";
 import type { OfferLimits } from "../../../core/resources/token.ts";
 import { checkDocument, type Document } from "../document.ts";
 import { getAnyNode, storedKey } from "../inventory/all-nodes.ts";
@@ -22,7 +23,9 @@ import type { Api, Handlers } from "./guard.ts";
 import { isDenied, mayReach, requireRule, servedBy } from "./permissions.ts";
 import { resourceKind } from "./resource-kinds.ts";
 
-export function resourceMethods(api: Api): Handlers<"createToken" | "listResources" | "getResource" | "putResource" | "deleteResource"> {
+type ResourceMethods = "createToken" | "listResources" | "getResource" | "putResource" | "deleteResource" | "checkPermission";
+
+export function resourceMethods(api: Api): Handlers<ResourceMethods> {
   const { context } = api;
   return {
     createToken: async ({ roles, ttlSeconds, uses, secret, resources }, caller) => {
@@ -63,6 +66,13 @@ export function resourceMethods(api: Api): Handlers<"createToken" | "listResourc
       const exists = (await context.storage.get(storedKey(document))) !== undefined;
       await requireRule(context, caller, { resource: document.kind, verb: exists ? "update" : "create" });
       return message(kind.hide(await kind.put(context, document, { overwrite, mustExist, actor: actorOf(caller) })));
+    },
+    checkPermission: async ({ kind, verb: asked }, caller) => {
+      const verb = verbs.find((one) => one === asked);
+      if (verb === undefined || verb === "*") throw new PlatformError("invalid", `unknown verb ${JSON.stringify(asked.slice(0, 64))}`);
+      resourceKind(kind);
+      await requireRule(context, caller, { resource: kind, verb });
+      return {};
     },
     deleteResource: async ({ kind, name }, caller) => {
       const found = resourceKind(kind);

@@ -93,3 +93,18 @@ test("warnings name hosts: only who may list these sees them", async () => {
   expect(seen).toEqual(["proxy", "editor"]);
   expect(await t.events("access.denied")).toEqual([]);
 });
+
+test("a right is asked for alone: as the call that needs it would be decided, for each verb and kind", async () => {
+  await using t = await openTestAuth();
+  const { reader, proxy, stranger, editor } = await callers(t);
+  const asked = { kind: "upgrade_rollout", verb: "read" };
+  const answers = await Promise.all([reader, proxy, stranger, editor].map((client) => outcome(client?.checkPermission(asked) ?? Promise.resolve())));
+  expect(answers).toEqual(["allowed", "refused", "refused", "allowed"]);
+  await expect(reader?.checkPermission({ ...asked, verb: "update" })).rejects.toMatchObject({
+    code: "denied",
+    message: expect.stringContaining("update"),
+  });
+  await expect(reader?.checkPermission({ ...asked, kind: "role" })).rejects.toMatchObject({ code: "denied" });
+  for (const wrong of [{ verb: "*" }, { verb: "" }, { kind: "colour" }])
+    await expect(editor?.checkPermission({ ...asked, ...wrong })).rejects.toMatchObject({ code: "invalid" });
+});

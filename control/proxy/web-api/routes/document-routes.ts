@@ -34,6 +34,8 @@ export function documentRoutes(api: Api, { readYaml }: { readonly readYaml: Read
       bodyLimit,
       schema: { params: kindParams, body: yamlSchema, answer: writtenSchema },
       handler: async ({ auth, browser, params, body }) => {
+        // First: what a caller without the right sends is not read.
+        await auth.checkPermission({ kind: params.kind, verb: mustExist ? "update" : "create" });
         const document = ofKind(params.kind, await readYaml(browser.user, body.yaml));
         const { name } = await auth.putResource({ json: writeResource(document), mustExist });
         return { name };

@@ -90,6 +90,18 @@ describe("a resource", () => {
     expect((await boss("/documents/role", { method: "PUT", body: { yaml: changed } })).body).toMatchObject({ error: { code: "conflict" } });
   });
 
+  test.for(["POST", "PUT"] as const)(
+    "as YAML by %s is refused to a user without the right before it is read, once, and for each right",
+    async (method) => {
+      const before = (await cluster.events("access.denied")).length;
+      const refused = await guest("/documents/role", { method, body: { yaml: "{" } });
+      expect([refused.status, refused.body]).toMatchObject([403, { error: { code: "denied" } }]);
+      const denied = (await cluster.events("access.denied")).slice(before);
+      expect(denied).toMatchObject([{ user: "guest", error: expect.stringContaining(method === "POST" ? "create role" : "update role") }]);
+      expect((await boss("/documents/role", { method, body: { yaml: "{" } })).body).toMatchObject({ error: { code: "invalid" } });
+    },
+  );
+
   test.for([
     ["of another kind than the path", "/resources/lock", role],
     ["with a field that is not known", "/resources/role", { ...role, spec: { allow: { colour: "red" } } }],
