@@ -112,26 +112,33 @@ export async function knownAuthorities(home: string, proxy: HostPort): Promise<r
   return text?.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g) ?? undefined;
 }
 
-export interface ListedProfile {
+export interface StoredProfile {
   readonly name: string;
   /** Undefined: its files are damaged. */
   readonly facts: ProfileFacts | undefined;
+}
+
+export interface ListedProfile extends StoredProfile {
   readonly current: boolean;
 }
 
+/** Throws `invalid` for a damaged name of the current profile. */
 export async function listProfiles(home: string): Promise<readonly ListedProfile[]> {
-  const names = await readingProfiles(home, () => listedNames(home));
+  const stored = await storedProfiles(home);
   const current = await currentName(home);
+  return stored.map((profile) => ({ ...profile, current: profile.name === current }));
+}
+
+/** The profiles, whichever is the current one. */
+export async function storedProfiles(home: string): Promise<readonly StoredProfile[]> {
+  const names = await readingProfiles(home, () => listedNames(home));
   const readWhole = async (name: string): Promise<ProfileFacts> => {
     const facts = await readFacts(home, name);
     if (facts === undefined) throw damaged(join(home, name, profileFiles.facts), "it is missing");
     return facts;
   };
-  const listed = names.map(async (name) => {
-    const facts = await readingProfiles(home, () => readWhole(name)).catch(() => undefined);
-    return { name, current: name === current, facts };
-  });
-  return await Promise.all(listed);
+  const stored = names.map(async (name) => ({ name, facts: await readingProfiles(home, () => readWhole(name)).catch(() => undefined) }));
+  return await Promise.all(stored);
 }
 
 async function listedNames(home: string): Promise<readonly string[]> {

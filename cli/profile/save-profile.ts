@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
 import { type CaughtEnding, catchEndings } from "../catch-endings.ts";
+import { doAll } from "../do-all.ts";
 import { besideOf, movedAside, replacePrivate, writePrivate } from "./private-file.ts";
 import { damaged, encodeFacts, hostPatterns, knownHostsLines, type Profile, type ProfileFacts } from "./profile.ts";
 import { currentName, profileFiles as files, profileName, readFacts } from "./profile-folder.ts";
@@ -129,11 +130,26 @@ export async function useProfile(home: string, name: string): Promise<void> {
 export async function removeProfile(home: string, name: string): Promise<boolean> {
   if (!(await namesIn(home)).some((entry) => entry === name || leftName(entry) === name)) return false;
   return await removingFromProfiles(home, async () => {
-    await sweepProfiles(home, [name]);
-    const current = await currentName(home).catch(() => name);
-    await remove(join(home, name));
-    if (current === name) await remove(join(home, "current"));
+    const removeOwn = async (): Promise<void> => {
+      const current = await currentName(home).catch(() => name);
+      await remove(join(home, name));
+      if (current === name) await remove(join(home, "current"));
+    };
+    await doAll([() => sweepProfiles(home, [name]), removeOwn]);
     return true;
+  });
+}
+
+/** Deletes the name of the current profile if it is damaged. Throws `invalid`. */
+export async function removeDamagedCurrent(home: string): Promise<void> {
+  const isDamaged = async (): Promise<boolean> =>
+    await currentName(home).then(
+      () => false,
+      () => true,
+    );
+  if (!(await isDamaged())) return;
+  await removingFromProfiles(home, async () => {
+    if (await isDamaged()) await remove(join(home, "current"));
   });
 }
 
@@ -144,7 +160,8 @@ export async function leftProfiles(home: string): Promise<readonly string[]> {
 
 /** Removes what interrupted logins left of these profiles. Call it with the lock held. */
 async function sweepProfiles(home: string, names: readonly string[]): Promise<void> {
-  for (const entry of await namesIn(home)) if (names.includes(leftName(entry) ?? "")) await remove(join(home, entry));
+  const left = (await namesIn(home)).filter((entry) => names.includes(leftName(entry) ?? ""));
+  await doAll(left.map((entry) => () => remove(join(home, entry))));
 }
 
 /** The profile that a folder was left of; undefined: it is another one. */

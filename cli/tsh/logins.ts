@@ -1,12 +1,13 @@
-import { errorText, exitCodes, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import { errorText, exitCodes, PlatformError } from "../../core/errors/platform-error.ts";
 import { formatDuration } from "../../core/resources/duration.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
+import { doAll } from "../do-all.ts";
 import type { Result } from "../output.ts";
 import { loadFacts, type NamedProxy, proxyOption } from "../profile/choose-profile.ts";
 import { loginCommand, loginsOf, type ProfileFacts } from "../profile/profile.ts";
-import { listProfiles, profileName, tshHome } from "../profile/profile-folder.ts";
-import { leftProfiles, removeProfile } from "../profile/save-profile.ts";
+import { listProfiles, profileName, type StoredProfile, storedProfiles, tshHome } from "../profile/profile-folder.ts";
+import { leftProfiles, removeDamagedCurrent, removeProfile } from "../profile/save-profile.ts";
 import { renderFacts } from "../table.ts";
 
 /** `tsh status`: shows the logins and their expiry. Exit status 3 when the current login is missing or expired. */
@@ -34,31 +35,57 @@ export async function status({ io }: Call): Promise<Result> {
   return { data, text, notes: [...notes, `The login expired. Log in again with: ${loginCommand(current.facts)}`], status: exitCodes.unauthenticated };
 }
 
-/** `tsh logout`: deletes keys and certificates, of one proxy or of all. */
+/**
+ * `tsh logout`: deletes keys and certificates, of one proxy or of all, with the settings of databases and the contexts of kubectl. It removes all that it can; exit
+ * status 1 when something is left, which it names.
+ */
 export async function logout(call: Call): Promise<Result> {
   const home = tshHome(call.io.env);
   const proxy = proxyOption(call);
-  const listed = await listProfiles(home);
-  const all = async (): Promise<readonly string[]> => [...new Set([...listed.map(({ name }) => name), ...(await leftProfiles(home))])];
+  const stored = await storedProfiles(home);
+  const all = async (): Promise<readonly string[]> => [...new Set([...stored.map(({ name }) => name), ...(await leftProfiles(home))])];
   const names = proxy === undefined ? await all() : [profileName(await storedProxy(home, proxy))];
-  const { forgetDatabases } = await import("./db/forget-databases.ts");
-  const left = listed.flatMap(({ name, facts }) => (facts !== undefined && names.includes(name) ? [facts] : []));
-  const { forgetKubes } = await import("./kube/kube-login.ts");
-  const databases = await forgetDatabases(call.io.env, left).then(() => [], unforgotten("The settings of databases for clients"));
-  const clusters = [...new Set(left.map(({ cluster }) => cluster))];
-  const contexts = Promise.all(clusters.map(async (cluster) => await forgetKubes(call.io.env, cluster)));
-  const kubes = await contexts.then(() => [], unforgotten("The contexts of kubectl"));
+  const leaving = stored.filter(({ name }) => names.includes(name));
+  const settings = await forgetSettings(call.io.env, leaving, stored);
   const removed: string[] = [];
-  const kept: Leftover[] = [];
+  const kept: string[] = [];
   for (const name of names) {
     const isRemoved = await removeProfile(home, name).catch((thrown: unknown) => void kept.push(leftover(shownName(name), thrown)));
     if (isRemoved === true) removed.push(name);
   }
-  const leftovers = [...databases, ...kubes, ...kept];
+  const current = proxy === undefined ? await removeDamagedCurrent(home).then(() => [], failed("The name of the current profile")) : [];
+  const leftovers = [...settings, ...kept, ...current];
   const nobody = kept.length === 0 ? "Nobody was logged in." : "";
   const text = removed.length === 0 ? nobody : `Logged out of ${removed.map(shownName).join(", ")}.`;
-  const status = Math.max(0, ...leftovers.map((one) => one.status));
-  return { data: { removed }, text, notes: leftovers.map(({ note }) => note), ...(status > 0 && { status }) };
+  return { data: { removed }, text, notes: leftovers, ...(leftovers.length > 0 && { status: 1 }) };
+}
+
+/** Removes what logins have written into the files of other programs; keys go even when that fails. Returns a sentence for each thing that is left. */
+async function forgetSettings(
+  env: Call["io"]["env"],
+  leaving: readonly StoredProfile[],
+  stored: readonly StoredProfile[],
+): Promise<readonly string[]> {
+  const { forgetDatabases } = await import("./db/forget-databases.ts");
+  const { forgetKubes, otherContexts } = await import("./kube/kube-login.ts");
+  const known = leaving.flatMap(({ facts }) => facts ?? []);
+  const databases = await forgetDatabases(env, known).then(() => [], failed("The settings of databases for clients are still there"));
+  const clusters = [...new Set(known.map(({ cluster }) => cluster))];
+  const forgotten = doAll(clusters.map((cluster) => () => forgetKubes(env, cluster)));
+  const kubes = await forgotten.then(() => [], failed("The contexts of kubectl are still there"));
+  const damaged = leaving.filter(({ facts }) => facts === undefined).map(({ name }) => shownName(name));
+  const others =
+    damaged.length === 0
+      ? []
+      : await otherContexts(
+          env,
+          stored.flatMap(({ facts }) => facts?.cluster ?? []),
+        );
+  const contexts = others.map(
+    (context) =>
+      `The profile ${damaged.join(", ")} was damaged, and this context of kubectl may be from it: ${context}; remove it with: kubectl config delete-context ${context}`,
+  );
+  return [...databases, ...kubes, ...contexts];
 }
 
 /** `host:port` of a profile. */
@@ -66,22 +93,14 @@ function shownName(name: string): string {
   return name.replace(/_(\d+)$/, ":$1");
 }
 
-/** Something that a logout could not remove. */
-interface Leftover {
-  readonly note: string;
-  /** Exit status for it. */
-  readonly status: number;
-}
-
-function leftover(what: string, thrown: unknown): Leftover {
-  const { code } = toPlatformError(thrown);
+/** The sentence about something that a logout could not remove. */
+function leftover(what: string, thrown: unknown): string {
   const hint = thrown instanceof PlatformError && thrown.hint !== undefined ? `; ${thrown.hint}` : "";
-  return { note: `${what}: ${errorText(thrown)}${hint}`, status: exitCodes[code] };
+  return `${what}: ${errorText(thrown)}${hint}`;
 }
 
-/** Keys go even when a file of settings cannot be changed. */
-function unforgotten(what: string): (thrown: unknown) => readonly Leftover[] {
-  return (thrown) => [leftover(`${what} are still there`, thrown)];
+function failed(what: string): (thrown: unknown) => readonly string[] {
+  return (thrown) => [leftover(what, thrown)];
 }
 
 /** Without a port, the port of the existing profile. A damaged profile is found by the typed name. */

@@ -1,6 +1,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { doAll } from "../../do-all.ts";
 import { editPrivateFile } from "../../edit-private-file.ts";
 import type { CliIo } from "../../io.ts";
 import { loopback } from "../served/local-port.ts";
@@ -56,14 +57,15 @@ export async function writeClientSettings(
   return file;
 }
 
-/** Removes the settings of these databases from the files of all protocols. */
+/** Removes the settings of these databases from the files of all protocols. Throws as `editPrivateFile`, at the end. */
 export async function removeClientSettings(env: Env, cluster: string, names: readonly string[]): Promise<void> {
-  for (const protocol of ["postgres", "mysql"]) {
+  const removeOf = async (protocol: string): Promise<void> => {
     const services = names.flatMap((name) => [serviceName(cluster, name), directService(cluster, name)]);
     const sections = services.flatMap((service) => sectionNames(protocol, service));
     const file = clientFile(protocol, env);
     if (file !== undefined) await editPrivateFile(file, (text) => removeSections(text, sections));
-  }
+  };
+  await doAll(["postgres", "mysql"].map((protocol) => () => removeOf(protocol)));
 }
 
 function sectionNames(protocol: string, service: string): readonly string[] {

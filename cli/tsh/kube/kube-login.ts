@@ -1,5 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Call } from "../../command.ts";
+import { doAll } from "../../do-all.ts";
 import { type Result, textResult } from "../../output.ts";
 import { ownCommand } from "../../own-command.ts";
 import { chosenProfile, loadFacts, proxyOption } from "../../profile/choose-profile.ts";
@@ -70,16 +71,31 @@ export async function logoutKube(call: Call): Promise<Result> {
   return { ...textResult(text), data: { removed } };
 }
 
-/** Removes the entries of these Kubernetes clusters of a cluster, or of all, from the user's kubeconfigs; returns their names. */
+/**
+ * Removes the entries of these Kubernetes clusters of a cluster, or of all, from the user's kubeconfigs; returns their names. A file that cannot be changed does
+ * not keep the others from it: throws at the end, as `changeKubeconfig`.
+ */
 export async function forgetKubes(env: Call["io"]["env"], cluster: string, names?: readonly string[]): Promise<readonly string[]> {
   const removed = new Set<string>();
-  for (const path of kubeconfigPaths(env)) {
+  const forgetIn = async (path: string): Promise<void> => {
     const own = ownContexts(await readKubeconfig(path)).filter((one) => one.cluster === cluster && names?.includes(one.kube) !== false);
-    if (own.length === 0) continue;
+    if (own.length === 0) return;
     await changeKubeconfig(path, (config) => logoutEdit(config, cluster, names));
     for (const { kube } of own) removed.add(kube);
-  }
+  };
+  await doAll(kubeconfigPaths(env).map((path) => () => forgetIn(path)));
   return [...removed].sort();
+}
+
+/** The names of contexts that a tsh wrote for other clusters than these. A kubeconfig that cannot be read has none. */
+export async function otherContexts(env: Call["io"]["env"], clusters: readonly string[]): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const path of kubeconfigPaths(env)) {
+    const config = await readKubeconfig(path).catch(() => undefined);
+    const own = config === undefined ? [] : ownContexts(config);
+    found.push(...own.filter(({ cluster }) => !clusters.includes(cluster)).map(({ context }) => context));
+  }
+  return [...new Set(found)];
 }
 
 function refuseIdentity({ options }: Call): void {
