@@ -12,6 +12,7 @@ import { runTick } from "./run-tick.ts";
 import { windowAt } from "./schedule.ts";
 import { readState, writeState } from "./state.ts";
 import { type Ending, Tick } from "./tick.ts";
+import { unreadInputs } from "./unread-inputs.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
 /** Output and stop signal of a command. */
@@ -100,13 +101,16 @@ function ending(thrown: unknown): Ending {
 async function dryRun(places: Places, terminal: Terminal): Promise<number> {
   let seen: Look;
   try {
-    seen = await look(await openWorld(places, { say: (line) => terminal.err(printable(line)), signal: terminal.signal }));
+    const say = (line: string): void => terminal.err(printable(line));
+    seen = await look(await openWorld(places, { say, signal: terminal.signal, isDry: true }), places);
   } catch (thrown) {
     if (!(thrown instanceof UpgradeError)) throw thrown;
+    warnOfUnread(terminal, await unreadInputs(places, { skip: [] }, undefined));
     terminal.out(fieldsLine({ reason: thrown.reason, updater: version, detail: thrown.message }));
     return exitStatus(thrown.reason, false);
   }
   const { current, target, reason, detail } = seen;
+  warnOfUnread(terminal, seen.unread);
   if (await runInProgress(places.state)) {
     const running = "another run of the updater is in progress, so the next run may act differently";
     terminal.out(fieldsLine({ reason: "already_running", current, target, updater: version, detail: running }));
@@ -124,6 +128,13 @@ async function dryRun(places: Places, terminal: Terminal): Promise<number> {
   const end = seen.acts ? { reason: "dry_run", would: reason } : { reason };
   terminal.out(fieldsLine({ ...end, current, target, updater: version, detail }));
   return seen.acts ? 0 : exitStatus(reason, false);
+}
+
+function warnOfUnread(terminal: Terminal, unread: readonly string[]): void {
+  if (unread.length === 0) return;
+  terminal.err(
+    printable(`WARNING: a run may act differently, because this user may not read ${unread.join(", ")}: run it as root for a certain answer`),
+  );
 }
 
 async function status(rest: readonly string[], places: Places, terminal: Terminal): Promise<number> {
@@ -167,10 +178,12 @@ interface Look {
   readonly unavailable: string | undefined;
   /** Why the version is accepted although nothing vouches for it. */
   readonly unsigned: string | undefined;
+  /** Inputs that this user may not read. */
+  readonly unread: readonly string[];
 }
 
 /** Gathers facts and decides, without changes. Throws UpgradeError. */
-async function look(world: World): Promise<Look> {
+async function look(world: World, places: Places): Promise<Look> {
   const tick = new Tick(world, await world.store.read(), false);
   const facts = await gather(tick);
   const decision = decide(facts);
@@ -186,6 +199,7 @@ async function look(world: World): Promise<Look> {
     unscheduled: window === "none" || window === "past",
     unavailable: await unavailable(tick, decision),
     unsigned: facts.proof?.kind === "unsigned" ? facts.proof.detail : undefined,
+    unread: await unreadInputs(places, tick.state, facts.agent),
     staleSeconds: endpoint.kind === "version" ? endpoint.staleSeconds : undefined,
   };
 }

@@ -48,6 +48,16 @@ test("a file that is written, replaced or given its owner again is the same one"
   }
 });
 
+test("a dry run makes no key: without one, every stamp is another one", async () => {
+  await replaceBy("a: 1\n");
+  const [one, other] = [await fileStamp(file, key, { isDry: true }), await fileStamp(file, key, { isDry: true })];
+  expect([one, other]).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), expect.stringMatching(/^[0-9a-f]{32}$/)]);
+  expect(one).not.toBe(other);
+  await expect(stat(join(folder, "state"))).rejects.toMatchObject({ code: "ENOENT" });
+  const kept = await stampOf();
+  expect(await fileStamp(file, key, { isDry: true })).toBe(kept);
+});
+
 test("the stamp says nothing without the key, which is its owner's alone; with another key it is another one", async () => {
   const text = "auth_token: 1234\n";
   await replaceBy(text);

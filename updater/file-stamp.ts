@@ -11,13 +11,14 @@ const keyBytes = 32;
  * Stamp of a file: another one for other contents, another owner, group or mode (which may be why it could not be read), and the same after it is written
  * again as it was. Kept where everybody may read it, and the contents may hold a short secret that could be guessed from a digest: so it is an HMAC by
  * the key in `keyFile`, which is made at the first use, random, and for its owner (root) alone. Path and owner are part of it, so that nobody can compare it
- * with that of a file of their own. With another key, as after its loss, every stamp is another one. Undefined for a file that is not there, is too large or cannot be read, or without a key. Never throws.
+ * with that of a file of their own. With another key, as after its loss, every stamp is another one.
+ * `isDry`: a missing key is not made, and the stamp is of one that nobody keeps. Undefined for a file that is not there, is too large or cannot be read, or without a key. Never throws.
  */
-export async function fileStamp(file: string, keyFile: string): Promise<string | undefined> {
+export async function fileStamp(file: string, keyFile: string, { isDry = false }: { readonly isDry?: boolean } = {}): Promise<string | undefined> {
   try {
     const found = await readBounded(file);
     if (found === undefined) return undefined;
-    const key = (await readKey(keyFile)) ?? (await makeKey(keyFile));
+    const key = (await readKey(keyFile)) ?? (isDry ? randomBytes(keyBytes) : await makeKey(keyFile));
     return createHmac("sha256", key).update(found.attributes).update(found.bytes).digest("hex").slice(0, 32);
   } catch {
     return undefined;

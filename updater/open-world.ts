@@ -48,6 +48,9 @@ export interface World {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
+/** Environment of the agent's service. */
+export const environmentFile = "/etc/default/platform";
+
 /** Paths on this host, and the environment. */
 export interface Places {
   /** Folder of the settings. */
@@ -65,10 +68,15 @@ export function placesOf(env: Env): Places {
   };
 }
 
+interface WorldOptions extends Pick<World, "say" | "signal"> {
+  /** Nothing is written that is not there yet. */
+  readonly isDry?: boolean;
+}
+
 /** The real world: this host's settings, package manager and service. Throws UpgradeError. */
-export async function openWorld(places: Places, { say, signal }: Pick<World, "say" | "signal">): Promise<World> {
+export async function openWorld(places: Places, { say, signal, isDry = false }: WorldOptions): Promise<World> {
   const settings = await readSettings(places.settings);
-  const env = withProxyVariables(withoutRuntimeTricks(places.env), await textOf("/etc/default/platform"));
+  const env = withProxyVariables(withoutRuntimeTricks(places.env), await textOf(environmentFile));
   const { endpoint } = settings;
   const log = createLog({ level: "info", format: "text", write: (line) => say(line.trimEnd().replace(/^\S+ +\S+ +/, "")) });
   return {
@@ -80,7 +88,7 @@ export async function openWorld(places: Places, { say, signal }: Pick<World, "sa
       return await askEndpoint(endpoint, { env, signal, ca: settings.ca, hostId });
     },
     updaterOnDisk: () => tryUpdater("/usr/sbin/platform-upgrade", { env: places.env, signal }),
-    stampOf: (file) => fileStamp(file, join(places.state, "stamp-key")),
+    stampOf: (file) => fileStamp(file, join(places.state, "stamp-key"), { isDry }),
     package: settings.package,
     schedule: settings.schedule,
     minimum: settings.minimum,
