@@ -33,9 +33,9 @@ test("what would start is not refused, and what should be put right is said", as
   expect(await check({ keypairs: [good], publicAddr: { host: "a.test", port: 443 }, packagesDir: dir })).toEqual([]);
   const publicAddr = { host: "b.test", port: 443 };
   expect(await check({ keypairs: [good, expired], publicAddr, packagesDir: join(dir, "none") })).toEqual([
-    expect.stringMatching(/expired\.crt expired 24 hours ago$/),
-    "no certificate of https_keypairs is for the public address b.test: browsers, agents and updaters refuse it",
-    expect.stringContaining("packages_dir"),
+    expect.stringMatching(/expired\.crt expired 24 hours ago; renew it; /),
+    "no certificate of https_keypairs is for the public address b.test: browsers, agents and updaters refuse it; add one for that name, or correct proxy_service.public_addr",
+    expect.stringMatching(/packages_dir: .*; make the folder, or let the service's user read it$/),
   ]);
 });
 
@@ -60,7 +60,16 @@ test.for<readonly [what: string, proxy: () => Partial<ProxyConfig>, said: RegExp
   ["a key of another certificate", () => ({ keypairs: [{ ...good, keyFile: expired.keyFile }] }), /are not a matching certificate and key/],
   ["a certificate that is not there", () => ({ keypairs: [{ ...good, certFile: join(dir, "x") }] }), /could not read .*\/x/],
   ["an expired one in place of a good one", () => ({ keypairs: [expired] }), /it expired at/],
-  ["an address that this host does not have", () => ({ webListen: { host: "192.0.2.1", port: 3080 } }), /could not listen on 192\.0\.2\.1:3080/],
+  [
+    "an address that this host does not have",
+    () => ({ webListen: { host: "192.0.2.1", port: 3080 } }),
+    /^proxy_service\.web_listen_addr: could not listen on 192\.0\.2\.1:3080: this host does not have the address$/,
+  ],
+  [
+    "one of a port for kubectl",
+    () => ({ kubeListen: { host: "192.0.2.1", port: 3026 } }),
+    /^proxy_service\.kube_listen_addr: could not listen on 192\.0\.2\.1:3026/,
+  ],
 ])("refused as at the start: %s", async ([, proxy, said]) => {
   const inUse = [{ file: expired.certFile, names: [], until: new Date(Date.now() + 60_000).toISOString() }];
   await expect(check(proxy(), inUse)).rejects.toThrow(said);

@@ -2,12 +2,13 @@ import type { X509Certificate } from "node:crypto";
 import { opendir } from "node:fs/promises";
 import { createServer, isIP } from "node:net";
 import { join } from "node:path";
-import { errorText, PlatformError } from "../core/errors/platform-error.ts";
+import { errorText } from "../core/errors/platform-error.ts";
 import { expiryWarning, type WebCertificate } from "../core/resources/proxy-facts.ts";
-import { formatHostPort, type HostPort } from "../core/transport/host-port.ts";
+import { listenError } from "../core/transport/arrivals/listen.ts";
+import type { HostPort } from "../core/transport/host-port.ts";
 import { checkClusterName } from "./auth/open-cluster.ts";
 import type { ControlConfig, ProxyConfig } from "./config.ts";
-import { openPair, usedFor } from "./proxy/identity/key-pair.ts";
+import { openPair, renewHint, usedFor } from "./proxy/identity/key-pair.ts";
 
 /**
  * Checks everything that a start of control would refuse, without starting: throws its PlatformError. Returns warnings.
@@ -15,21 +16,30 @@ import { openPair, usedFor } from "./proxy/identity/key-pair.ts";
  */
 export async function checkControl({ auth, proxy }: ControlConfig, inUse: readonly WebCertificate[], now = new Date()): Promise<readonly string[]> {
   if (auth !== undefined) checkClusterName(join(auth.dataDir, "auth", "state.sqlite"), auth.clusterName);
-  const databases = Object.values(proxy?.databases ?? {}).map(({ listen }) => listen);
-  const listens = [auth?.listen, proxy?.webListen, proxy?.sshListen, proxy?.tunnelListen, ...databases];
-  for (const address of listens) if (address !== undefined) await checkAddress(address);
+  for (const [setting, address] of listenAddresses({ auth, proxy })) await checkAddress(setting, address);
   return proxy === undefined ? [] : [...(await checkCertificates(proxy, inUse, now)), ...(await checkPackages(proxy))];
 }
 
+/** Addresses to listen on, by their settings. */
+function listenAddresses({ auth, proxy }: Pick<ControlConfig, "auth" | "proxy">): readonly (readonly [setting: string, address: HostPort])[] {
+  const { postgres, mysql, mongodb: mongo, redis } = proxy?.databases ?? {};
+  const listens = { web: proxy?.webListen, "": proxy?.sshListen, tunnel: proxy?.tunnelListen, kube: proxy?.kubeListen };
+  const databases = { postgres: postgres?.listen, mysql: mysql?.listen, mongo: mongo?.listen, redis: redis?.listen };
+  const ofProxy = Object.entries({ ...listens, ...databases }).flatMap(([name, address]) =>
+    address === undefined ? [] : [[`proxy_service.${name === "" ? "" : `${name}_`}listen_addr`, address] as const],
+  );
+  return [...(auth === undefined ? [] : [["auth_service.listen_addr", auth.listen] as const]), ...ofProxy];
+}
+
 /** Whether the host has the address. Ports are not tried: the running process uses them. */
-async function checkAddress(address: HostPort): Promise<void> {
+async function checkAddress(setting: string, address: HostPort): Promise<void> {
   const server = createServer();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject).listen({ host: address.host, port: 0 }, resolve);
   try {
     await promise;
   } catch (cause) {
-    throw new PlatformError("unavailable", `could not listen on ${formatHostPort(address)}: ${errorText(cause)}`, { cause });
+    throw listenError(address, cause, setting);
   } finally {
     server.close();
   }
@@ -41,10 +51,13 @@ async function checkCertificates({ keypairs, publicAddr }: ProxyConfig, inUse: r
   );
   const expiring = leaves.flatMap(({ files, leaf }) => {
     const warning = expiryWarning({ from: leaf.validFromDate, until: leaf.validToDate }, now);
-    return warning === undefined ? [] : [`the web certificate ${files.certFile} ${warning}`];
+    return warning === undefined ? [] : [`the web certificate ${files.certFile} ${warning}; ${renewHint}`];
   });
   if (publicAddr === undefined || leaves.length === 0 || leaves.some(({ leaf }) => isFor(leaf, publicAddr.host))) return expiring;
-  return [...expiring, `no certificate of https_keypairs is for the public address ${publicAddr.host}: browsers, agents and updaters refuse it`];
+  return [
+    ...expiring,
+    `no certificate of https_keypairs is for the public address ${publicAddr.host}: browsers, agents and updaters refuse it; add one for that name, or correct proxy_service.public_addr`,
+  ];
 }
 
 function isFor(leaf: X509Certificate, host: string): boolean {
@@ -57,6 +70,7 @@ async function checkPackages({ packagesDir }: ProxyConfig): Promise<readonly str
     await (await opendir(packagesDir)).close();
     return [];
   } catch (thrown) {
-    return [`proxy_service.packages_dir: ${packagesDir} cannot be read, so that no packages are served: ${errorText(thrown)}`];
+    const why = `${packagesDir} cannot be read, so that no packages are served: ${errorText(thrown)}`;
+    return [`proxy_service.packages_dir: ${why}; make the folder, or let the service's user read it`];
   }
 }

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
-import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
+import { errorText } from "../../core/errors/platform-error.ts";
+import { listenError } from "../../core/transport/arrivals/listen.ts";
+import type { HostPort } from "../../core/transport/host-port.ts";
 import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 
 export interface Diagnostics extends AsyncDisposable {
@@ -37,7 +38,7 @@ export async function serveDiagnostics(address: HostPort, { ready, metrics, sock
   try {
     bound = await sockets.listen(server, { purpose: "diag", ...address });
   } catch (cause) {
-    throw new PlatformError("unavailable", `could not listen on the diagnostics address ${formatHostPort(address)}: ${errorText(cause)}`, { cause });
+    throw listenError(address, cause, "diag_addr");
   }
   // Later errors concern one client only.
   server.on("error", () => {});

@@ -3,8 +3,9 @@ import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { listenError } from "../../../core/transport/arrivals/listen.ts";
 import { canonicalIp } from "../../../core/transport/canonical-ip.ts";
-import { formatHostPort, type HostPort } from "../../../core/transport/host-port.ts";
+import type { HostPort } from "../../../core/transport/host-port.ts";
 import { keepAlive } from "../../../core/transport/keep-alive.ts";
 import type { ListenSockets } from "../../../core/transport/listen-sockets.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
@@ -37,11 +38,7 @@ export async function listenTcp(address: HostPort, { sockets, log, take }: TcpLi
     // Not awaited by the callback: it is called once the last open connection has ended.
     return { address: bound, close: async () => void server.close() };
   } catch (cause) {
-    const message = `could not listen on ${formatHostPort(address)}: ${errorText(cause)}`;
-    throw new PlatformError("unavailable", message, {
-      cause,
-      hint: "check whether another program uses this port, or change auth_service.listen_addr",
-    });
+    throw listenError(address, cause, "auth_service.listen_addr");
   }
 }
 

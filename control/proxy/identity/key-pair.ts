@@ -54,7 +54,10 @@ export async function loadPair({ certFile, keyFile }: KeyPairFiles): Promise<Key
     try {
       return await readFile(file);
     } catch (cause) {
-      throw new PlatformError("invalid", `https_keypairs: could not read ${file}: ${errorText(cause)}`, { cause });
+      throw new PlatformError("invalid", `https_keypairs: could not read ${file}: ${errorText(cause)}`, {
+        cause,
+        hint: "check the path, and that the service's user may read it",
+      });
     }
   };
   const [cert, key] = [await read(certFile), await read(keyFile)];

@@ -4,6 +4,7 @@ import { gatherPieces } from "../../bytes/gather-pieces.ts";
 import { errorText, PlatformError } from "../../errors/platform-error.ts";
 import type { Log } from "../../log/log.ts";
 import { canonicalIp } from "../canonical-ip.ts";
+import { errorCode } from "../dial/connection-error.ts";
 import { formatHostPort, type HostPort } from "../host-port.ts";
 import { keepAlive } from "../keep-alive.ts";
 import type { ListenSockets } from "../listen-sockets.ts";
@@ -49,10 +50,23 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     server.on("drop", () => log.debug("dropped a connection: too many", { listener: formatHostPort(address) }));
     return { address: bound, close: async () => void server.close() };
   } catch (cause) {
-    const taken = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
-    const hint = taken ? "another program listens there; change the address in /etc/platform.yaml" : undefined;
-    throw new PlatformError("unavailable", `could not listen on ${formatHostPort(address)}: ${errorText(cause)}`, { cause, hint });
+    throw listenError(address, cause);
   }
+}
+
+const listenFaults: Readonly<Record<string, readonly [why: string, hint: string]>> = {
+  EADDRINUSE: ["another program listens there", "end it, or set another port (to find it: ss -ltnp)"],
+  EADDRNOTAVAIL: ["this host does not have the address", "use one that `ip address` lists, or 0.0.0.0 for all"],
+  EAFNOSUPPORT: ["IPv6 is disabled on this host", "use an IPv4 address, or 0.0.0.0 for all"],
+  ENOTFOUND: ["the name does not exist", "use an address that `ip address` lists, or 0.0.0.0 for all"],
+  EACCES: ["this user may not use the port", "run as root, allow it (CAP_NET_BIND_SERVICE), or use a port from 1024 on"],
+};
+
+/** The error of an address that could not be bound; `setting` is its name in the configuration. */
+export function listenError(address: HostPort, cause: unknown, setting?: string): PlatformError {
+  const [why, hint] = listenFaults[errorCode(cause)] ?? [errorText(cause), undefined];
+  const place = setting === undefined ? "" : `${setting}: `;
+  return new PlatformError("unavailable", `${place}could not listen on ${formatHostPort(address)}: ${why}`, { cause, hint });
 }
 
 /** A new connection: a socket, or a stream inside one that came as a connection upgrade, with the addresses of that one. */
