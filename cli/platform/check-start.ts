@@ -59,13 +59,17 @@ export async function mainProcess(runtimeDirectory: string | undefined): Promise
 }
 
 function mainOf(asked: AskedProcesses | undefined): ProcessFacts | undefined {
-  return asked?.answers.find(({ role }) => role === "main");
+  return asked?.answers.find(isMain);
 }
 
-/** Undefined if this user may not read the runtime directory; without one, no service runs. */
+function isMain({ role }: ProcessFacts): boolean {
+  return role === "main";
+}
+
+/** Undefined if this user may not read the runtime directory; without one, no service runs. No other process is waited for once the main one has answered. */
 async function askService(runtimeDirectory: string): Promise<AskedProcesses | undefined> {
   try {
-    return await askProcesses(runtimeDirectory, patientMs);
+    return await askProcesses(runtimeDirectory, { timeoutMs: patientMs, isEnough: isMain });
   } catch (thrown) {
     return thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT" ? { answers: [], silent: [] } : undefined;
   }

@@ -56,7 +56,12 @@ export async function openLife(options: LifeOptions): Promise<Life> {
     await voice.announce(process.pid);
     await voice.ready();
   };
-  const stopping = stack.use(stopSignals(log, { onHangUp: () => (options.isTerminal ? stopping.stop("SIGHUP of the terminal") : reload()) }));
+  const stopping = stack.use(
+    stopSignals({
+      ...{ log, state },
+      onHangUp: () => (options.isTerminal ? stopping.stop("SIGHUP of the terminal") : reload()),
+    }),
+  );
   const stop = (reason: string): void => stopping.stop(reason);
   const news = { announce: (pid: number) => voice.announce(pid), say: (text: string) => voice.say(text), reclaim, stop };
   const reloader = new Reloader({ log, command: sameCommand(), env, sockets, dataFolder, state, retire: () => retire.abort(), ...news });
@@ -140,11 +145,12 @@ interface StopSignals extends Disposable {
 }
 
 /** Listens for the signals of the service manager. The second one to stop ends the process at once. */
-function stopSignals(log: Log, { onHangUp }: { readonly onHangUp: () => void }): StopSignals {
+function stopSignals({ log, state, onHangUp }: Pick<LifeOptions, "log" | "state"> & { readonly onHangUp: () => void }): StopSignals {
   const controller = new AbortController();
   const stop = (reason: string): void => {
     if (controller.signal.aborted) return;
-    log.info("stopping: refusing new sessions, draining those in progress", { reason });
+    // Of an agent; a proxy ends its relayed streams at once.
+    log.info("stopping: no new sessions; those in progress have up to 10 s to end", { reason, sessions: state.sessions + state.elsewhere });
     controller.abort();
   };
   const onSignal = (name: NodeJS.Signals): void => {

@@ -2,12 +2,13 @@ import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, request } from "node:http";
+import { createServer as createTcpServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLog } from "../../../core/log/log.ts";
 import { ProcessState } from "./process-state.ts";
-import { otherProcesses, serveStatus } from "./status-socket.ts";
+import { askProcesses, otherProcesses, serveStatus } from "./status-socket.ts";
 
 let folder = "";
 beforeEach(async () => {
@@ -98,4 +99,33 @@ test("a socket on which nobody listens yet is its process's as long as that live
   }
   expect(await otherProcesses(folder)).toEqual([]);
   expect(await readdir(folder)).toEqual([`status-${process.ppid}.sock`]);
+});
+
+test("a process that hangs is not waited for once the main one has answered", async () => {
+  const hanging = createTcpServer();
+  const main = createServer((_request, response) => {
+    // Asked as the other one was; only then does it answer.
+    asked.promise.then(
+      () => response.end(JSON.stringify({ ...new ProcessState(["ssh"], "main").facts(), pid: process.ppid })),
+      () => {},
+    );
+  });
+  const asked = Promise.withResolvers<void>();
+  hanging.once("connection", (socket) => {
+    socket.on("error", () => {});
+    asked.resolve();
+  });
+  for (const [server, pid] of [
+    [hanging, 1],
+    [main, process.ppid],
+  ] as const)
+    await once(server.listen(join(folder, `status-${pid}.sock`)), "listening");
+  try {
+    // Longer than this test may take.
+    const { answers, silent } = await askProcesses(folder, { timeoutMs: 600_000, isEnough: ({ role }) => role === "main" });
+    expect([answers.map(({ pid }) => pid), silent]).toEqual([[process.ppid], []]);
+  } finally {
+    hanging.close();
+    main.close();
+  }
 });

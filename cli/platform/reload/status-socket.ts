@@ -85,8 +85,16 @@ export interface AskedProcesses {
   readonly silent: readonly { readonly pid: number; readonly isDenied: boolean }[];
 }
 
-/** Asks all of them at once, and waits up to `timeoutMs` for each. The socket of one that is gone is removed. Throws when the folder cannot be read. */
-export async function askProcesses(folder: string, timeoutMs = usualMs): Promise<AskedProcesses> {
+interface Asking {
+  /** Maximum wait for each, ms. */
+  readonly timeoutMs?: number;
+  /** With such an answer the others are not waited for. */
+  readonly isEnough?: (answer: ProcessFacts) => boolean;
+}
+
+/** Asks all of them at once. The socket of one that is gone is removed. Throws when the folder cannot be read. */
+export async function askProcesses(folder: string, { timeoutMs = usualMs, isEnough = () => false }: Asking = {}): Promise<AskedProcesses> {
+  const enough = new AbortController();
   const names = (await readdir(folder)).filter((name) => Number(socketName.exec(name)?.[1] ?? process.pid) !== process.pid);
   const answers: ProcessFacts[] = [];
   const silent: { pid: number; isDenied: boolean }[] = [];
@@ -95,9 +103,12 @@ export async function askProcesses(folder: string, timeoutMs = usualMs): Promise
       const path = join(folder, name);
       const pid = Number(socketName.exec(name)?.[1]);
       try {
-        const { body } = await unixGet(path, "/process", { timeoutMs, maxBytes });
-        answers.push(processSchema.parse(JSON.parse(body.toString())));
+        const { body } = await unixGet(path, "/process", { timeoutMs, maxBytes, signal: enough.signal });
+        const answer = processSchema.parse(JSON.parse(body.toString()));
+        answers.push(answer);
+        if (isEnough(answer)) enough.abort();
       } catch (thrown) {
+        if (enough.signal.aborted) return;
         // One that lives may be about to listen: the system creates its file a moment before.
         if (isAlive(pid)) silent.push({ pid, isDenied: thrown instanceof Error && "code" in thrown && thrown.code === "EACCES" });
         else await rm(path, { force: true });

@@ -76,11 +76,13 @@ export interface UnixGetOptions {
   readonly timeoutMs: number;
   /** Maximum body. */
   readonly maxBytes: number;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** One GET over a Unix socket. Throws what `getOver` throws, and Node's error of a socket that cannot be connected to. */
-export async function unixGet(socketPath: string, path: string, { timeoutMs, maxBytes }: UnixGetOptions): Promise<HttpAnswer> {
-  const signal = AbortSignal.timeout(timeoutMs);
+export async function unixGet(socketPath: string, path: string, { timeoutMs, maxBytes, ...options }: UnixGetOptions): Promise<HttpAnswer> {
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const signal = options.signal === undefined ? timeout : AbortSignal.any([timeout, options.signal]);
   const socket = connect({ path: socketPath }).on("error", ignoreError);
   try {
     await once(socket, "connect", { signal });
