@@ -56,6 +56,7 @@ test("each reason is normal, or needs an admin", () => {
     "updater_silent",
     "set_back",
     "kubernetes_failed",
+    "change_refused",
     "internal",
   ]);
   expect(exitStatus("held_by_admin", true)).toBe(1);

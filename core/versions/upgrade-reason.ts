@@ -42,6 +42,7 @@ export const upgradeReasons = {
   set_back: "another program set the previous image again each time: the updater has stopped",
   suggested: "the image is named to the tool that owns it, which has not set it yet",
   kubernetes_failed: "the Kubernetes API cannot be reached, or refuses the updater",
+  change_refused: "the Kubernetes API server, or a policy there, refuses the change of the image",
   internal: "the updater failed because of an internal error",
 } as const satisfies Record<string, string>;
 

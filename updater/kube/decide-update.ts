@@ -5,6 +5,7 @@ import { windowAt } from "../schedule.ts";
 import { blockingPod, decideProgress, faultText, progress } from "./decide-progress.ts";
 import { parseImage, tagOfVersion, versionOfImage } from "./image-reference.ts";
 import { podFault } from "./kube-pod.ts";
+import { refusedByServer } from "./refused-image.ts";
 import { isReversal, setBack, undone } from "./set-back.ts";
 import { stay, type UpdateDecision, type UpdateFacts, type WantedVersion } from "./update-decision.ts";
 import { skipAnnotation, type VersionedImage } from "./update-memory.ts";
@@ -12,6 +13,11 @@ import { isRollingOut, isSettled } from "./workload.ts";
 
 /** The one decision of the Kubernetes updater. Pure. */
 export function decideUpdate(facts: UpdateFacts): UpdateDecision {
+  const decision = decide(facts);
+  return refusedByServer(decision, facts) ?? decision;
+}
+
+function decide(facts: UpdateFacts): UpdateDecision {
   const { workload, found } = facts;
   if (workload.annotations[skipAnnotation] === "true") return stay("held_by_admin", `the annotation ${skipAnnotation} suspends automatic updates`);
   if (!workload.isObserved) return stay("rolling_out", progress(facts));

@@ -29,9 +29,14 @@ export async function runUpdate(world: UpdateWorld): Promise<UpdateEnding> {
   } catch (thrown) {
     world.signal.throwIfAborted();
     world.log.warn("could not write the result to the workload", { error: errorText(thrown) });
-    if (ending.reason !== "kubernetes_failed" && !isConflict(thrown)) return failure(thrown);
+    if (!isOfServer(ending.reason) && !isConflict(thrown)) return failure(thrown);
   }
   return ending;
+}
+
+/** Such an ending already says what the server's refusal of the result would say again. */
+function isOfServer(reason: UpdateEnding["reason"]): boolean {
+  return reason === "kubernetes_failed" || reason === "change_refused";
 }
 
 async function steps(run: UpdateRun): Promise<UpdateEnding> {

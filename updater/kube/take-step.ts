@@ -1,3 +1,5 @@
+import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
+import { refusalText } from "./refused-image.ts";
 import type { UpdateDecision } from "./update-decision.ts";
 import { rollingBack, settled, targetAnnotation, triggerAnnotation, updating, withUndoing } from "./update-memory.ts";
 import type { RunChange, UpdateEnding, UpdateRun } from "./update-run.ts";
@@ -44,9 +46,43 @@ export async function takeStep(run: UpdateRun, decision: UpdateDecision): Promis
   }
 }
 
-async function rollStep(run: UpdateRun, change: RunChange, detail: string): Promise<UpdateEnding> {
+async function rollStep(run: UpdateRun, change: RunChange & { readonly image: string }, detail: string): Promise<UpdateEnding> {
   const ending = { reason: "rolling_out", detail } as const;
-  await run.change({ ...change, ending });
+  try {
+    await run.change({ ...change, ending });
+    return ending;
+  } catch (thrown) {
+    const why = await refusalOf(run, thrown);
+    if (why === undefined) throw thrown;
+    return await refusedStep(run, change.image, why);
+  }
+}
+
+/**
+ * The API server's words if it has refused a change; undefined for any other failure. A policy may answer with any status, also with that of a conflict:
+ * it is a conflict only if the workload is another one than the one that was to be changed.
+ */
+async function refusalOf({ world, workload }: UpdateRun, thrown: unknown): Promise<string | undefined> {
+  if (!(thrown instanceof PlatformError)) return undefined;
+  if (thrown.code === "denied" || thrown.code === "invalid") return thrown.message;
+  if (thrown.code !== "conflict") return undefined;
+  world.demandLease();
+  const { uid, resourceVersion } = await world.cluster.workload(world.signal);
+  return uid === workload?.uid && resourceVersion === workload.resourceVersion ? thrown.message : undefined;
+}
+
+/** The refusal is remembered, unless the server refuses that as well: then the next run is the next attempt. */
+async function refusedStep(run: UpdateRun, image: string, why: string): Promise<UpdateEnding> {
+  const { world, memory, workload } = run;
+  const at = Math.floor(world.now().getTime() / 1000);
+  const refused = { image, at, why, trigger: workload?.annotations[triggerAnnotation] ?? "" };
+  const ending = { reason: "change_refused", detail: refusalText(refused) } as const;
+  try {
+    await run.change({ memory: { ...memory, refused }, ending });
+  } catch (thrown) {
+    world.signal.throwIfAborted();
+    world.log.warn("could not remember the refusal", { error: errorText(thrown) });
+  }
   return ending;
 }
 

@@ -41,6 +41,17 @@ export interface Undoing {
   readonly trigger: string;
 }
 
+/** The API server has refused to set an image: a policy, a webhook, or its own rules. */
+export interface RefusedImage {
+  readonly image: string;
+  /** Unix seconds. */
+  readonly at: number;
+  /** The server's own words. */
+  readonly why: string;
+  /** Value of the trigger annotation at that time. */
+  readonly trigger: string;
+}
+
 /** What the updater must remember across restarts: one annotation, written in the same patch as the image that it is about. */
 export interface UpdateMemory {
   readonly update?: UpdateInProgress;
@@ -48,6 +59,7 @@ export interface UpdateMemory {
   readonly last?: VersionedImage & { readonly before?: VersionedImage };
   readonly skip: readonly SkippedVersion[];
   readonly undone: readonly Undoing[];
+  readonly refused?: RefusedImage;
   /** Time of the last accepted statement of the auth service, Unix seconds. */
   readonly signed_at?: number;
 }
@@ -72,12 +84,14 @@ export function parseMemory(text: string | undefined): FoundMemory {
   const object = objectOf(value);
   const [update, last] = [parseUpdate(objectOf(object.update)), parseImageOf(object.last)];
   const before = parseImageOf(objectOf(object.last).before);
+  const refused = parseRefused(objectOf(object.refused));
   const isDamaged = object.update !== undefined && update === undefined;
   const memory = {
     skip: skippedOf(object.skip),
     undone: listOf(object.undone).flatMap((one) => parseUndoing(objectOf(one)) ?? []),
     ...(update !== undefined && { update }),
     ...(last !== undefined && { last: { ...last, ...(before !== undefined && { before }) } }),
+    ...(refused !== undefined && { refused }),
     ...(typeof object.signed_at === "number" && { signed_at: countOf(Math.floor(object.signed_at)) }),
   };
   return { memory: { ...memory, undone: memory.undone.slice(-maxUndone) }, isDamaged };
@@ -106,6 +120,11 @@ function parseUndoing({ version, at, trigger }: JsonObject): Undoing | undefined
   return typeof version === "string" && typeof at === "number" ? { version, at, trigger: textOf(trigger) } : undefined;
 }
 
+function parseRefused({ image, at, why, trigger }: JsonObject): RefusedImage | undefined {
+  if (typeof image !== "string" || typeof at !== "number") return undefined;
+  return { image, at, why: textOf(why), trigger: textOf(trigger) };
+}
+
 /** The memory without an update in progress. */
 export function settled(memory: UpdateMemory): UpdateMemory {
   const { update: _, ...rest } = memory;
@@ -120,7 +139,8 @@ export function withUndoing(memory: UpdateMemory, undoing: Undoing): UpdateMemor
 
 /** The memory of an update that begins: its version is judged again if it was skipped. */
 export function updating(memory: UpdateMemory, update: UpdateInProgress): UpdateMemory {
-  return { ...memory, skip: withoutSkipped(memory.skip, update.to.version), update };
+  const { refused: _, ...rest } = memory;
+  return { ...rest, skip: withoutSkipped(memory.skip, update.to.version), update };
 }
 
 interface RollingBack {
@@ -137,5 +157,6 @@ export function rollingBack(memory: UpdateMemory, { update, now, why, isInnocent
   const since = new Date(now * 1000).toISOString();
   const skipped = { version: update.to.version, since, why, ...(config !== undefined && { config }) };
   const skip = isInnocent ? memory.skip : addSkipped(memory.skip, skipped);
-  return { ...memory, skip, update: { ...update, phase: "rolling_back", started: now, why, ...(isInnocent && { isInnocent }) } };
+  const { refused: _, ...rest } = memory;
+  return { ...rest, skip, update: { ...update, phase: "rolling_back", started: now, why, ...(isInnocent && { isInnocent }) } };
 }

@@ -44,6 +44,7 @@ const failures: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "above_proxy",
   "set_back",
   "kubernetes_failed",
+  "change_refused",
   "internal",
 ]);
 

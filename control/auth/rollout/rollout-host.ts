@@ -106,6 +106,7 @@ const hindered: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "above_proxy",
   "rolling_out",
   "kubernetes_failed",
+  "change_refused",
   "internal",
 ]);
 

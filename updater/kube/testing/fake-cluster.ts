@@ -24,6 +24,10 @@ export class FakeCluster {
   /** Unix seconds. */
   seconds = 1500;
   isAway = false;
+  /** An admission policy: its answer to a patch of the workload; undefined to let it through. */
+  admit: (sets: { readonly image: boolean }) => { readonly code: number; readonly message: string } | undefined = () => undefined;
+  /** Patches that were refused. */
+  refused = 0;
   readonly set: FakeStatefulSet;
   readonly writes: AppliedWrite[] = [];
   readonly events: JsonObject[] = [];
@@ -68,6 +72,11 @@ export class FakeCluster {
     const place = /^\/apis\/apps\/v1\/namespaces\/ns\/(statefulsets|deployments)\/agent$/.exec(path);
     if (place?.[1] === "deployments") return status(404);
     if (place !== null && method === "GET") return ok(this.set.object());
+    const denial = place !== null && method === "PATCH" ? this.admit({ image: JSON.stringify(request.body).includes('"replace"') }) : undefined;
+    if (denial !== undefined) {
+      this.refused += 1;
+      return { status: denial.code, body: { kind: "Status", ...denial } };
+    }
     if (place !== null && method === "PATCH") return this.#written(this.set.patch(request.body), { by, method, path });
     const pod = /^\/api\/v1\/namespaces\/ns\/pods\/(.+)$/.exec(path)?.[1];
     if (pod !== undefined && method === "DELETE") {
