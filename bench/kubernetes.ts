@@ -44,7 +44,7 @@ async function manyAtOnce(world: KubernetesWorld, { rounds, count }: KubernetesO
   const issued = async (): Promise<number> => (await auditEvents(platform.cluster, "cert.create")).filter(({ user }) => user === "ada").length;
   const renewals: number[] = [];
   const renewing = async (): Promise<number> => {
-    const certificates = (await readdir(home, { recursive: true })).filter((name) => /kube\/[^/]*\.pem$/.test(name));
+    const certificates = (await readdir(home, { recursive: true })).filter((name) => /kube\/[^/]*\.exec$/.test(name));
     for (const name of certificates) await rm(join(home, name));
     const before = await issued();
     const took = await all(ours);

@@ -2,6 +2,7 @@ import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { insideAuthorities } from "../../test/inside/authorities.ts";
 import { memoryIo } from "../memory-io.ts";
 import { noOptions } from "../no-options.ts";
 import { loadProfile } from "./choose-profile.ts";
@@ -37,10 +38,13 @@ test.for(["app", "db", "kube"])(
     expect(await source.current()).toBe(await source.current());
     await saveProfile(home, login("two"), "line");
     expect(await certificateOf(source)).toBe("two");
-    await storeCertificate(home, proxy, { kind, name: "orders", certificate: "crt", privateKey: "key" });
-    expect((await source.current()).certificates).toEqual([{ kind, name: "orders", certificate: "crt\n", privateKey: "key\n" }]);
-    await storeCertificate(home, proxy, { kind, name: "orders", certificate: "newer", privateKey: "newer" });
-    expect((await source.current()).certificates).toMatchObject([{ certificate: "newer\n", privateKey: "newer\n" }]);
+    const authorities = await insideAuthorities();
+    for (const name of ["alice", "newer"]) {
+      const { tlsCertificate, tlsPrivateKey } = await authorities.user(name);
+      const held = { kind, name: "orders", certificate: `${tlsCertificate.trim()}\n`, privateKey: `${tlsPrivateKey.trim()}\n` };
+      await storeCertificate(home, proxy, held);
+      expect((await source.current()).certificates).toEqual([held]);
+    }
     await dropCertificates(home, proxy, { kind, names: ["orders", "none"] });
     expect((await source.current()).certificates).toBeUndefined();
   },

@@ -16,7 +16,7 @@ import { readCertificates } from "./resource-certificates.ts";
  *     profile.json       ProfileFacts
  *     id, id.pub, id-cert.pub, known_hosts     files for a stock ssh
  *     tls.key, tls.crt, ca.pem                 files for TLS to the platform: the certificate of the login
- *     certs/<kind>/<name>.{key,crt}            the same for one resource (resource-certificates)
+ *     certs/<kind>/<name>.{key,crt,…}          the same for one resource (resource-certificates)
  *   .<host>_<port>.<hex>[.old]/    a profile that is being written, and the one that it replaces
  *   profiles.lock        held by whatever changes profiles (profile-lock)
  * Every file is 0600.

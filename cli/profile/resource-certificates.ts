@@ -3,11 +3,12 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { fromX509Certificate } from "../../core/identity/x509-identity.ts";
+import { encodeExecFile } from "./exec-credential.ts";
 import type { Profile, TlsCredentials } from "./profile.ts";
 
 /*
- * certs/<kind>/<name>.key and .crt, of databases and Kubernetes clusters also .pem with both, as some programs want it: certificates for one resource each. A name is
- * percent-encoded, capital letters too, because some file systems do not tell them from small ones.
+ * certs/<kind>/<name>.key and .crt: certificates for one resource each; of databases also .pem with both, as some programs want it, and of Kubernetes clusters .exec,
+ * as kubectl wants it (exec-credential). A name is percent-encoded, capital letters too, because some file systems do not tell them from small ones.
  */
 
 /** A certificate that is good for one resource only. */
@@ -19,9 +20,7 @@ export interface ResourceCertificate extends TlsCredentials {
 
 /** Maximum number of them in a profile. */
 const maxCertificates = 1_000;
-const endings = { key: ".key", certificate: ".crt", both: ".pem" } as const;
-/** Kinds of which some programs want both in one file. */
-const withBoth: readonly string[] = ["db", "kube"];
+const endings = { key: ".key", certificate: ".crt", both: ".pem", exec: ".exec" } as const;
 const kindPattern = /^[a-z][a-z_]{0,31}$/;
 /** Longest file name, bytes. */
 const maxFileName = 255;
@@ -52,19 +51,25 @@ function isFor(certificate: X509Certificate, { account }: WantedResource, now: D
 /** Files below `certs`, with their contents. Throws `invalid` for a name that no file can have. */
 export function certificateFiles(certificates: readonly ResourceCertificate[]): readonly (readonly [path: string, text: string])[] {
   return certificates.flatMap(({ kind, name, certificate, privateKey }): (readonly [string, string])[] => {
-    const file = join(kind, encodeName(name));
-    const both = `${certificate.trimEnd()}\n${privateKey}`;
+    const paths = certificatePaths({ kind, name });
     return [
-      [`${file}${endings.key}`, privateKey],
-      [`${file}${endings.certificate}`, certificate],
-      ...(withBoth.includes(kind) ? [[`${file}${endings.both}`, both] as const] : []),
+      [paths.key, privateKey],
+      [paths.certificate, certificate],
+      ...(kind === "db" ? [[paths.both, `${certificate.trimEnd()}\n${privateKey}`] as const] : []),
+      ...(kind === "kube" ? [[paths.exec, encodeExecFile({ certificate, privateKey })] as const] : []),
     ];
   });
 }
 
-/** Path of the certificate below `certs`. Throws `invalid` for a name that no file can have. */
-export function certificatePath({ kind, name }: Pick<ResourceCertificate, "kind" | "name">): string {
-  return join(kind, `${encodeName(name)}${endings.certificate}`);
+/** Where the files of a certificate are below `certs`, if its kind has them; the key is the first. Throws `invalid` for a name that no file can have. */
+export function certificatePaths({ kind, name }: Pick<ResourceCertificate, "kind" | "name">): Readonly<Record<keyof typeof endings, string>> {
+  const file = join(kind, encodeName(name));
+  return {
+    key: `${file}${endings.key}`,
+    certificate: `${file}${endings.certificate}`,
+    both: `${file}${endings.both}`,
+    exec: `${file}${endings.exec}`,
+  };
 }
 
 /** The certificates below this folder, read with `read`; files of other names are ignored. */
@@ -101,7 +106,7 @@ export function encodeName(name: string): string {
   const encoded = Array.from(bytes, (byte, index) =>
     isPlain(byte, index) ? String.fromCharCode(byte) : `%${byte.toString(16).padStart(2, "0")}`,
   ).join("");
-  if (name.isWellFormed() && encoded !== "" && encoded.length + endings.key.length <= maxFileName) return encoded;
+  if (name.isWellFormed() && encoded !== "" && encoded.length + endings.exec.length <= maxFileName) return encoded;
   throw new PlatformError("invalid", `${JSON.stringify(name.slice(0, 64))} is too long for the name of a file, or is not text`);
 }
 

@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { insideAuthorities } from "../../test/inside/authorities.ts";
 import { rounds } from "../../test/world/rounds.ts";
 import { loadFacts, loadProfile } from "./choose-profile.ts";
 import type { Profile } from "./profile.ts";
@@ -63,6 +64,37 @@ test("readers during logins, and while certificates for resources are stored, fi
     }
   };
   await Promise.all([write(), read(), read(), read()]);
+});
+
+test("the answer kept for kubectl is private at its creation, and goes with its certificate: by a logout of either kind, and by another login", async () => {
+  const { tlsCertificate, tlsPrivateKey } = await (await insideAuthorities()).user("alice", { route: { kind: "kube", name: "Prod" } });
+  const folder = join(home, "p_3080", "certs", "kube");
+  const store = () => storeCertificate(home, proxy, { kind: "kube", name: "Prod", certificate: tlsCertificate, privateKey: tlsPrivateKey });
+  await saveProfile(home, login("alice"), "line");
+  const before = process.umask(0);
+  try {
+    await store();
+  } finally {
+    process.umask(before);
+  }
+  const modes = (await readdir(folder)).sort().map(async (file) => `${file} ${((await stat(join(folder, file))).mode & 0o777).toString(8)}`);
+  expect(await Promise.all(modes)).toEqual(["%50rod.crt 600", "%50rod.exec 600", "%50rod.key 600"]);
+  expect(await readFile(join(folder, "%50rod.exec"), "utf8")).toContain(JSON.stringify(tlsPrivateKey));
+  // As a version before kept it.
+  await writeFile(join(folder, "%50rod.pem"), "KEY");
+  await dropCertificates(home, proxy, { kind: "kube", names: ["prod"] });
+  expect(await readdir(folder)).toHaveLength(4);
+  await dropCertificates(home, proxy, { kind: "kube", names: ["Prod"] });
+  expect(await readdir(folder)).toEqual([]);
+  await store();
+  await dropCertificates(home, proxy, { kind: "kube" });
+  expect(await readdir(folder)).toEqual([]);
+  await store();
+  await saveProfile(home, login("bob"), "line");
+  await expect(readdir(folder)).rejects.toMatchObject({ code: "ENOENT" });
+  await store();
+  await removeProfile(home, "p_3080");
+  expect(await readdir(home)).toEqual([]);
 });
 
 test("a login that cannot be made the current one leaves the one before as it was", async () => {

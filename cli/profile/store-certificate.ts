@@ -6,7 +6,7 @@ import type { HostPort } from "../../core/transport/host-port.ts";
 import { besideOf, movedAside, writePrivate } from "./private-file.ts";
 import { certificatesFolder, profileName, readFacts } from "./profile-folder.ts";
 import { changingProfiles, removingFromProfiles } from "./profile-lock.ts";
-import { certificateFiles, certificatePath, type ResourceCertificate } from "./resource-certificates.ts";
+import { certificateFiles, certificatePaths, type ResourceCertificate } from "./resource-certificates.ts";
 
 /**
  * Stores a certificate for one resource in the profile of this proxy, in the place of the one before, which stays when this fails. Throws `invalid`, `timeout`,
@@ -24,7 +24,7 @@ export async function storeCertificate(home: string, proxy: HostPort, held: Reso
         await mkdir(dirname(made), { recursive: true, mode: 0o700 });
         await writePrivate(made, text.endsWith("\n") ? text : `${text}\n`);
       }
-      takeNames(join(folder, certificatePath(held)), fresh);
+      takeNames(join(folder, certificatePaths(held).certificate), fresh);
     } catch (cause) {
       throw new PlatformError("invalid", `could not write a certificate in ${folder}: ${errorText(cause)}`, {
         cause,
@@ -82,9 +82,5 @@ async function allFiles(folder: string, kind: string): Promise<readonly string[]
 }
 
 function filesOf(kind: string, names: readonly string[]): readonly string[] {
-  return names.flatMap((name) =>
-    certificateFiles([{ kind, name, certificate: "", privateKey: "" }])
-      .map(([path]) => path)
-      .reverse(),
-  );
+  return names.flatMap((name) => Object.values(certificatePaths({ kind, name })).reverse());
 }

@@ -66,6 +66,32 @@ await describeKube("Kubernetes through an agent", (world) => {
       expect(await user.kubectl("1.32", ["get", "ns", "default", "-o", "name"], { env })).toMatchObject({ status: 0 });
     });
 
+    test("kubectl gets a certificate that is still valid without tsh; the kubeconfig of before starts tsh until the next login", async () => {
+      const file = join(user.user.home, "plugin");
+      const env = { ...user.env, KUBECONFIG: file };
+      const get = () => user.kubectl("1.36", ["get", "ns", "default", "-o", "name"], { env });
+      const login = async () => expect(await user.user.tsh(["kube", "login", platform.kube], { env })).toMatchObject({ status: 0 });
+      await login();
+      const written = await readFile(file, "utf8");
+      const [, tsh = "none"] = /^ *- (\/.*tsh)$/m.exec(written) ?? [];
+      await writeFile(file, written.replaceAll(tsh, "/no/tsh/here"));
+      for (const version of kubectlVersions) {
+        expect(await user.kubectl(version, ["get", "ns", "default", "-o", "name"], { env })).toMatchObject({
+          status: 0,
+          stdout: "namespace/default\n",
+        });
+      }
+      const answers = (await readdir(user.user.home, { recursive: true })).filter((name) => /kube\/[^/]*\.exec$/.test(name));
+      for (const name of answers) await rm(join(user.user.home, name));
+      const refused = await get();
+      expect(refused.status).not.toBe(0);
+      expect(refused.stderr).toContain("/no/tsh/here");
+      await writeFile(file, written.replace(/command: \/bin\/sh\n/, `command: ${tsh}\n`).replace(/ *- "?-c"?\n(.*\n){4}/, ""));
+      expect(await get()).toMatchObject({ status: 0, stdout: "namespace/default\n" });
+      await login();
+      expect(await readFile(file, "utf8")).toBe(written);
+    });
+
     test("tsh kubectl runs kubectl against the cluster", async () => {
       const path = await kubectl("1.36");
       const env = { ...user.env, PATH: `${path.slice(0, path.lastIndexOf("/"))}:${process.env.PATH}` };
@@ -99,7 +125,7 @@ await describeKube("Kubernetes through an agent", (world) => {
   });
 
   test("forty kubectl at once without a valid certificate: one gets another, all succeed", async () => {
-    const files = (await readdir(user.user.home, { recursive: true })).filter((name) => /kube\/[^/]*\.pem$/.test(name));
+    const files = (await readdir(user.user.home, { recursive: true })).filter((name) => /kube\/[^/]*\.exec$/.test(name));
     expect(files).not.toEqual([]);
     for (const name of files) await rm(join(user.user.home, name));
     // The proxy has certificates made for each connection, too.

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { HostPort } from "../../../core/transport/host-port.ts";
 import { certificatesFolder, profilePaths } from "../../profile/profile-folder.ts";
-import { certificateFiles } from "../../profile/resource-certificates.ts";
+import { certificatePaths } from "../../profile/resource-certificates.ts";
 import { type ClientCommand, conninfo } from "./client-command.ts";
 import type { DatabaseLogin } from "./database-logins.ts";
 
@@ -18,11 +18,9 @@ export interface ClientIdentity {
 }
 
 export function clientIdentity(home: string, proxy: HostPort, name: string): ClientIdentity {
-  const files = certificateFiles([{ kind: "db", name, certificate: "", privateKey: "" }]).map(([path]) =>
-    join(certificatesFolder(home, proxy), path),
-  );
-  const [key = "", certificate = "", both = ""] = files;
-  return { ca: join(profilePaths(home, proxy).folder, "ca.pem"), certificate, key, both };
+  const paths = certificatePaths({ kind: "db", name });
+  const at = (path: string): string => join(certificatesFolder(home, proxy), path);
+  return { ca: join(profilePaths(home, proxy).folder, "ca.pem"), certificate: at(paths.certificate), key: at(paths.key), both: at(paths.both) };
 }
 
 /** A login, and the port of a proxy where it can be used. */

@@ -3,9 +3,9 @@ import { parseHostPort } from "../../../core/transport/host-port.ts";
 import type { Call } from "../../command.ts";
 import { type Result, textResult } from "../../output.ts";
 import { loadProfile } from "../../profile/choose-profile.ts";
+import { execCredential } from "../../profile/exec-credential.ts";
 import type { TlsCredentials } from "../../profile/profile.ts";
 import { profileName, readFacts, tshHome } from "../../profile/profile-folder.ts";
-import { execCredential } from "./exec-credential.ts";
 import { type KubePlace, kubeCertificate } from "./kube-certificate.ts";
 
 /**

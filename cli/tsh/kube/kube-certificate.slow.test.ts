@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { encodeExecFile } from "../../profile/exec-credential.ts";
 import type { TlsCredentials } from "../../profile/profile.ts";
 import { saveProfile } from "../../profile/save-profile.ts";
 import { storeCertificate } from "../../profile/store-certificate.ts";
 import { profileOf } from "../../profile/testing/profile-of.ts";
-import { execCredential } from "./exec-credential.ts";
 import { type KubePlace, kubeCertificate, storedKubeCertificate } from "./kube-certificate.ts";
 import { localCertificates } from "./local-certificates.ts";
 
@@ -18,7 +18,7 @@ async function issued(now = new Date()): Promise<TlsCredentials> {
 }
 
 async function place(folder: string): Promise<KubePlace & { readonly file: string }> {
-  const file = join(folder, "proxy.example.com_443", "certs", "kube", "prod.pem");
+  const file = join(folder, "proxy.example.com_443", "certs", "kube", "prod.exec");
   await saveProfile(folder, profileOf({ proxy }), "line");
   await mkdir(dirname(file), { recursive: true });
   return { home: folder, proxy, kube: "prod", file };
@@ -68,13 +68,8 @@ test("when it fails, those that waited fail with the same words, and the next on
 
 test.for<readonly [what: string, contents: () => Promise<string>]>([
   ["nothing", async () => ""],
-  ["an expired one", async () => both(await issued(new Date(Date.now() - 40 * 86_400_000)))],
-  ["half a file", async () => both(await issued()).slice(0, 700)],
-  ["one without its key", async () => (await issued()).certificate],
-  [
-    "something else",
-    async () => "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\nAA\n-----END PRIVATE KEY-----\n",
-  ],
+  ["an expired one", async () => encodeExecFile(await issued(new Date(Date.now() - 40 * 86_400_000)))],
+  ["half a file", async () => encodeExecFile(await issued()).slice(0, 700)],
 ])("%s is not a certificate to use", async ([, contents]) => {
   await using folder = await mkdtempDisposable(join(tmpdir(), "platform-kube-certificate-"));
   const where = await place(folder.path);
@@ -82,25 +77,4 @@ test.for<readonly [what: string, contents: () => Promise<string>]>([
   expect(await storedKubeCertificate(where, new Date())).toBeUndefined();
   await rm(where.file);
   expect(await storedKubeCertificate(where, new Date())).toBeUndefined();
-});
-
-function both({ certificate, privateKey }: { readonly certificate: string; readonly privateKey: string }): string {
-  return `${certificate}${privateKey}`;
-}
-
-test("the answer for kubectl is in the version that it asks for, and otherwise in the one that all know", async () => {
-  const certificate = await issued(new Date("2026-01-01T00:00:00Z"));
-  const answer = (info?: string) => JSON.parse(execCredential(certificate, info)) as { readonly apiVersion: string; readonly status: unknown };
-  expect(answer()).toEqual({
-    kind: "ExecCredential",
-    apiVersion: "client.authentication.k8s.io/v1beta1",
-    spec: {},
-    status: {
-      expirationTimestamp: "2026-01-31T00:00:00Z",
-      clientCertificateData: certificate.certificate,
-      clientKeyData: certificate.privateKey,
-    },
-  });
-  expect(answer('{"apiVersion":"client.authentication.k8s.io/v1"}').apiVersion).toBe("client.authentication.k8s.io/v1");
-  for (const odd of ["", "{", "7", '{"apiVersion":"evil/v9"}']) expect(answer(odd).apiVersion).toBe("client.authentication.k8s.io/v1beta1");
 });

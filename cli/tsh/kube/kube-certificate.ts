@@ -1,17 +1,17 @@
-import { X509Certificate } from "node:crypto";
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type ErrorCode, errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostPort } from "../../../core/transport/host-port.ts";
 import { withFileLock } from "../../file-lock.ts";
+import { decodeExecFile } from "../../profile/exec-credential.ts";
 import { replacePrivate } from "../../profile/private-file.ts";
 import type { TlsCredentials } from "../../profile/profile.ts";
 import { certificatesFolder, profileName, readFacts } from "../../profile/profile-folder.ts";
-import { certificatePath } from "../../profile/resource-certificates.ts";
+import { certificatePaths } from "../../profile/resource-certificates.ts";
 
 /*
  * The certificate for one Kubernetes cluster, shared by all processes of a user: forty kubectl at once start forty plugins. While it is valid, each reads one
- * file. Then one process gets another, and the others wait for it and read again; if it fails, they fail with it, instead of trying one after the other.
+ * file, the same that the shell of the kubeconfig reads (exec-plugin). Then one process gets another, and the others wait for it and read again; if it fails, they fail with it, instead of trying one after the other.
  */
 
 export interface KubePlace {
@@ -27,10 +27,7 @@ const waitMs = 30_000;
 /** The stored certificate; undefined when there is none that is still valid. */
 export async function storedKubeCertificate(place: KubePlace, now: Date): Promise<TlsCredentials | undefined> {
   const text = await readFile(fileOf(place), "utf8").catch(() => "");
-  const [certificate] = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/.exec(text) ?? [];
-  const [privateKey] = /-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----\n/.exec(text) ?? [];
-  if (certificate === undefined || privateKey === undefined) return undefined;
-  return now < validUntil(certificate) ? { certificate, privateKey } : undefined;
+  return decodeExecFile(text, now);
 }
 
 /**
@@ -72,15 +69,7 @@ async function makeFolder(path: string): Promise<void> {
 }
 
 function fileOf({ home, proxy, kube }: KubePlace): string {
-  return join(certificatesFolder(home, proxy), certificatePath({ kind: "kube", name: kube }).replace(/\.crt$/, ".pem"));
-}
-
-function validUntil(certificate: string): Date {
-  try {
-    return new X509Certificate(certificate).validToDate;
-  } catch {
-    return new Date(0);
-  }
+  return join(certificatesFolder(home, proxy), certificatePaths({ kind: "kube", name: kube }).exec);
 }
 
 interface Failure {

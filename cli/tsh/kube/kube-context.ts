@@ -1,22 +1,15 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { formatHostPort, type HostPort } from "../../../core/transport/host-port.ts";
+import { formatHostPort } from "../../../core/transport/host-port.ts";
 import { kubePathPrefix } from "../../../core/transport/kube-names.ts";
-import { execVersion } from "./exec-credential.ts";
+import { execPlugin, type PluginFacts } from "./exec-plugin.ts";
 import type { KubeAddress } from "./kube-address.ts";
 import type { KubeContext } from "./kubeconfig/own-entries.ts";
 
 /** What a login writes for each Kubernetes cluster. */
-export interface ContextFacts {
-  readonly cluster: string;
+export interface ContextFacts extends PluginFacts {
   readonly address: KubeAddress;
   /** PEM of the host authority. */
   readonly hostCaPem: readonly string[];
-  /** The proxy of the login: its folder holds the certificates. */
-  readonly proxy: HostPort;
-  /** Words that start tsh, the first an absolute path. */
-  readonly command: readonly string[];
-  /** TSH_HOME, when it is not the default. */
-  readonly tshHome: string | undefined;
   /** The user and groups to be at the clusters; left out: those of the roles. */
   readonly as?: string | undefined;
   readonly asGroups: readonly string[];
@@ -25,7 +18,7 @@ export interface ContextFacts {
   readonly contextName?: string | undefined;
 }
 
-/** The context of kubectl for a Kubernetes cluster, whose credentials `tsh kube credentials` gives. Throws `invalid` for a template of another kind. Pure. */
+/** The context of kubectl for a Kubernetes cluster, whose credentials come from tsh. Throws `invalid` for a template of another kind. Pure. */
 export function kubeContext(kube: string, facts: ContextFacts): KubeContext {
   const { cluster, address, as, asGroups, namespace } = facts;
   const name = facts.contextName === undefined ? undefined : contextName(facts.contextName, { cluster, kube });
@@ -42,19 +35,8 @@ export function kubeContext(kube: string, facts: ContextFacts): KubeContext {
     user: {
       ...(as !== undefined && { as }),
       ...(asGroups.length > 0 && { "as-groups": [...asGroups] }),
-      exec: execOf(kube, facts),
+      exec: execPlugin(kube, facts),
     },
-  };
-}
-
-function execOf(kube: string, { cluster, proxy, command, tshHome }: ContextFacts) {
-  const [program = "tsh", ...words] = command;
-  const args = ["kube", "credentials", `--kube-cluster=${kube}`, `--platform-cluster=${cluster}`, `--proxy=${formatHostPort(proxy)}`];
-  return {
-    apiVersion: execVersion,
-    command: program,
-    args: [...words, ...args],
-    env: tshHome === undefined ? null : [{ name: "TSH_HOME", value: tshHome }],
   };
 }
 

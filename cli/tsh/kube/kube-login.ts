@@ -1,3 +1,4 @@
+import { access, constants } from "node:fs/promises";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Call } from "../../command.ts";
 import { doAll } from "../../do-all.ts";
@@ -33,6 +34,7 @@ export async function loginKube(call: Call): Promise<Result> {
     proxy,
     command: ownCommand("tsh", io),
     tshHome: io.env.TSH_HOME || undefined,
+    shell: await posixShell(),
     as: options.text("as"),
     asGroups: options.list("asGroups"),
     namespace: options.text("kubeNamespace"),
@@ -96,6 +98,16 @@ export async function otherContexts(env: Call["io"]["env"], clusters: readonly s
     found.push(...own.filter(({ cluster }) => !clusters.includes(cluster)).map(({ context }) => context));
   }
   return [...new Set(found)];
+}
+
+/** Path of this system's POSIX shell; undefined: it has none, as Windows. */
+async function posixShell(): Promise<string | undefined> {
+  if (process.platform === "win32") return undefined;
+  const path = "/bin/sh";
+  return await access(path, constants.X_OK).then(
+    () => path,
+    () => undefined,
+  );
 }
 
 function refuseIdentity({ options }: Call): void {
