@@ -73,7 +73,7 @@ await describeKube("Kubernetes through an agent", (world) => {
       const login = async () => expect(await user.user.tsh(["kube", "login", platform.kube], { env })).toMatchObject({ status: 0 });
       await login();
       const written = await readFile(file, "utf8");
-      const [, tsh = "none"] = /^ *- (\/.*tsh)$/m.exec(written) ?? [];
+      const [, tsh = "none"] = /^ *(?:-|command:) (\/.*tsh)$/m.exec(written) ?? [];
       await writeFile(file, written.replaceAll(tsh, "/no/tsh/here"));
       for (const version of kubectlVersions) {
         expect(await user.kubectl(version, ["get", "ns", "default", "-o", "name"], { env })).toMatchObject({
