@@ -32,6 +32,40 @@ describe("the audit of a client", () => {
     ]);
   });
 
+  test.for([
+    ["long ones that begin alike", `${"n".repeat(63)}1`, `${"n".repeat(63)}2`],
+    ["one of 63 bytes, and a longer one", "n".repeat(63), `${"n".repeat(63)}2`],
+    ["letters that the server converts, perhaps to fewer bytes", `${"ä".repeat(32)}1`, `${"ä".repeat(32)}2`],
+    ["a byte, and the text that shows it", Buffer.of(0xe4), "\\xe4"],
+  ] as const)("a text is not taken for that of another name: %s", ([, one, other]) => {
+    filter.push(Buffer.concat([parse(one, "select 1"), sync, parse(other, "drop table t"), sync]));
+    for (const letter of "1Z1Z") pipeline.answer(letter);
+    for (const name of [one, other]) {
+      filter.push(Buffer.concat([bind("p", name), execute("p"), sync]));
+      expect(events.at(-1)).toEqual({ event: "db.session.postgres.statements.execute", portal_name: "p" });
+      for (const letter of "2CZ") pipeline.answer(letter);
+    }
+    filter.push(Buffer.concat([parse("s", "select 3"), bind(one, "s"), execute(other), sync]));
+    expect(events.at(-1)).not.toHaveProperty("db_query");
+  });
+
+  test("where events must be recorded first, that of a query does not wait for its outcome", () => {
+    audit = new ClientAudit({ record: (event) => void events.push(event), pipeline, isStrict: true });
+    filter = new FrameFilter(audit.format, audit.judge);
+    filter.push(Buffer.concat([query("drop table t"), query("select 1/0")]));
+    const both = [
+      { event: "db.session.query", db_query: "drop table t", success: true },
+      { event: "db.session.query", db_query: "select 1/0", success: true },
+    ];
+    expect(events).toEqual(both);
+    pipeline.answer("Z");
+    pipeline.answer("E", { failure: { severity: "ERROR", state: "22012", message: "division by zero" } });
+    pipeline.answer("Z");
+    audit.flush();
+    expect(events).toEqual(both);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   test("a function call leaves its number and its arguments, and as many as there are", () => {
     filter.push(Buffer.concat([call(954, parameters([Buffer.of(1)], [1])), call(1, parameters(Array.from({ length: 70 }, () => "x")))]));
     expect(events).toMatchObject([

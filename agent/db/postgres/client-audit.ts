@@ -1,14 +1,17 @@
 import { maxText } from "../../../core/audit/event-spec.ts";
-import { cappedQuery, cappedValue } from "../capped-text.ts";
+import { type CappedText, cappedQuery, cappedValue } from "../capped-text.ts";
 import type { DatabaseEvent, StatementLog } from "../engine.ts";
 import type { Frame, FrameFormat, Judge } from "../frame-filter.ts";
 import { type ClientMessage, clientFormat, decodeClientMessage } from "./client-messages.ts";
 import type { ServerError } from "./error-response.ts";
+import { followedName } from "./followed-name.ts";
 import type { Pipeline } from "./pipeline.ts";
 
 export interface ClientAuditOptions {
   readonly record: (event: DatabaseEvent) => void;
   readonly pipeline: Pipeline;
+  /** Whether each query must be recorded before it goes on (`record_session: strict`). Default: no. */
+  readonly isStrict?: boolean | undefined;
   /** Undefined: statements are not recorded. */
   readonly statements?: StatementLog | undefined;
 }
@@ -29,7 +32,7 @@ export class ClientAudit {
   #timer: NodeJS.Timeout | undefined;
   #hasLeft = false;
   /** Parameters of the last Bind, for the recording of its Execute. */
-  #bound: { readonly portal: string; readonly parameters: readonly (string | null)[]; readonly count?: number } | undefined;
+  #bound: { readonly portal: string | undefined; readonly parameters: readonly (string | null)[]; readonly count?: number } | undefined;
 
   constructor(options: ClientAuditOptions) {
     this.#options = options;
@@ -84,7 +87,7 @@ export class ClientAudit {
       case "close": {
         const name = message.what === "statement" ? { statement_name: message.name } : { portal_name: message.name };
         record({ event: "db.session.postgres.statements.close", ...name });
-        return void pipeline.push(message);
+        return void pipeline.push({ ...message, name: followedName(message.name) });
       }
       case "function": {
         const { oid, parameters } = message;
@@ -109,39 +112,53 @@ export class ClientAudit {
     const event = { event: "db.session.postgres.statements.parse", statement_name: statement, ...query } as const;
     record(event);
     const result = statements?.begin(event);
-    pipeline.push({ kind: "parse", statement, text: cappedValue(query.db_query, maxText), result });
+    pipeline.push({ kind: "parse", statement: followedName(statement), text: cappedValue(query.db_query, maxText), result });
   }
 
-  #noteExecute(portal: string): void {
+  #noteExecute(portalName: string): void {
     const { record, pipeline, statements } = this.#options;
+    const portal = followedName(portalName);
     const text = pipeline.portal(portal);
-    const event = { event: "db.session.postgres.statements.execute", portal_name: portal, ...(text !== undefined && { db_query: text }) } as const;
+    const event = {
+      event: "db.session.postgres.statements.execute",
+      portal_name: portalName,
+      ...(text !== undefined && { db_query: text }),
+    } as const;
     record(event);
     pipeline.push({ kind: "execute", portal, result: statements?.begin(event, this.#boundTo(portal)) });
   }
 
   #noteBind(message: Extract<ClientMessage, { readonly kind: "bind" }>): void {
     const { record, pipeline } = this.#options;
-    const { portal, statement, parameters } = message;
-    const names = { statement_name: statement, portal_name: portal };
+    const { parameters } = message;
+    const names = { statement_name: message.statement, portal_name: message.portal };
+    const portal = followedName(message.portal);
     record({ event: "db.session.postgres.statements.bind", ...names, parameters: [...parameters], ...allOf(message) });
-    pipeline.push({ kind: "bind", portal, text: pipeline.statement(statement) });
+    pipeline.push({ kind: "bind", portal, text: pipeline.statement(followedName(message.statement)) });
     if (this.#options.statements === undefined) return;
     this.#bound = { portal, parameters: [...parameters], ...(parameters.length < message.count && { count: message.count }) };
   }
 
-  #boundTo(portal: string): Parameters<StatementLog["begin"]>[1] {
-    if (this.#bound?.portal !== portal || this.#bound.parameters.length === 0) return {};
+  #boundTo(portal: string | undefined): Parameters<StatementLog["begin"]>[1] {
+    if (portal === undefined || this.#bound?.portal !== portal || this.#bound.parameters.length === 0) return {};
     const { parameters, count } = this.#bound;
     return { parameters, ...(count !== undefined && { count }) };
   }
 
-  /** Its event waits a little for the outcome; what takes longer is recorded as passed on. */
   #noteQuery({ text, length }: { readonly text: Buffer; readonly length: number }): void {
-    const { record, pipeline, statements } = this.#options;
+    const { record, pipeline, statements, isStrict } = this.#options;
     const query = cappedQuery(text, length);
-    const result = statements?.begin({ event: "db.session.query", ...query, success: true });
+    const event = { event: "db.session.query", ...query, success: true } as const;
+    if (isStrict === true) record(event);
+    const result = statements?.begin(event);
     this.#bound = undefined;
+    const settle = isStrict === true ? (): void => {} : this.#recordLater(query);
+    pipeline.push({ kind: "query", settle, result });
+  }
+
+  /** Its event waits a little for the outcome, which the result takes; what takes longer is recorded as passed on. */
+  #recordLater(query: CappedText): SettleQuery {
+    const { record } = this.#options;
     const settle = (failure?: ServerError): void => {
       if (!this.#unsettled.delete(settle)) return;
       const error = failure && `${failure.message.slice(0, maxText - 20)} (SQLSTATE ${failure.state.slice(0, 5)})`;
@@ -150,7 +167,7 @@ export class ClientAudit {
     if (this.#unsettled.size >= maxUnsettled) this.flush();
     this.#unsettled.add(settle);
     this.#timer ??= setTimeout(() => this.flush(), outcomeMs);
-    pipeline.push({ kind: "query", settle, result });
+    return settle;
   }
 }
 

@@ -69,11 +69,21 @@ test("a query of any length is read by its beginning", () => {
   expect(prepared).toMatchObject({ kind: "parse", statement: "s" });
 });
 
-test("one format stands for all parameters, and the names are those that the server knows", () => {
+test("one format stands for all parameters, and long names are cut", () => {
   expect(read(bind("n".repeat(64), "ä", parameters([Buffer.of(1), Buffer.of(2)], [1])))).toEqual([
-    { kind: "bind", portal: "n".repeat(63), statement: "ä", parameters: ["AQ==", "Ag=="], count: 2 },
+    { kind: "bind", portal: "n".repeat(64), statement: "ä", parameters: ["AQ==", "Ag=="], count: 2 },
   ]);
-  expect(read(execute("\u00e4".repeat(32)))).toEqual([{ kind: "execute", portal: `${"\\xc3\\xa4".repeat(31)}\\xc3` }]);
+  expect(read(execute("\u00e4".repeat(500)))).toEqual([{ kind: "execute", portal: `${"\u00e4".repeat(249)}… (cut)` }]);
+  const [parsed] = read(parse("n".repeat(10_000), "select 1"));
+  expect(parsed).toMatchObject({ statement: `${"n".repeat(249)}… (cut)`, length: 8 });
+});
+
+test("a name of a megabyte ends the session", () => {
+  const long = "n".repeat(1_000_000);
+  for (const bytes of [parse(long, "select 1"), bind(long, "", parameters([])), bind("", long, parameters([]))]) {
+    expect(() => read(bytes)).toThrow(/cannot be read/);
+  }
+  for (const bytes of [execute(long), close("S", long)]) expect(() => read(bytes)).toThrow(/announces 1000\d+ bytes/);
 });
 
 test("large and many parameters are counted, and shown as far as they fit", () => {

@@ -1,7 +1,7 @@
 import { Reader } from "../../../core/bytes/fields.ts";
 import { shownText } from "../../../core/bytes/shown-text.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
-import { keptQueryBytes } from "../capped-text.ts";
+import { cappedValue, keptQueryBytes } from "../capped-text.ts";
 import type { Frame, FrameFormat } from "../frame-filter.ts";
 import { readCString } from "./c-string.ts";
 import { type CappedParameters, readParameters } from "./message-parameters.ts";
@@ -126,9 +126,9 @@ function readQuery(reader: Reader, length: number): { readonly text: Buffer; rea
   return { text: rest, length: length - 1 };
 }
 
-/** The server knows the first 63 bytes of a name only; different names stay different. */
+/** As much of a name as an event shows. */
 function readName(reader: Reader): string {
-  return shownText(readCString(reader).subarray(0, 63));
+  return cappedValue(shownText(readCString(reader).subarray(0, keptNameBytes)));
 }
 
 function readClose(reader: Reader): ClientMessage {

@@ -8,13 +8,13 @@ interface Recorded {
   readonly result?: Settle | undefined;
 }
 
-/** A message of the client that the server has yet to answer. */
+/** A message of the client that the server has yet to answer. A name is undefined where it is not followed. */
 export type Awaited =
   | ({ readonly kind: "query"; readonly settle: (failure: ServerError | undefined) => void } & Recorded)
-  | ({ readonly kind: "parse"; readonly statement: string; readonly text: string } & Recorded)
-  | { readonly kind: "bind"; readonly portal: string; readonly text: string | undefined }
-  | { readonly kind: "close"; readonly what: "statement" | "portal"; readonly name: string }
-  | ({ readonly kind: "execute"; readonly portal?: string } & Recorded)
+  | ({ readonly kind: "parse"; readonly statement: string | undefined; readonly text: string } & Recorded)
+  | { readonly kind: "bind"; readonly portal: string | undefined; readonly text: string | undefined }
+  | { readonly kind: "close"; readonly what: "statement" | "portal"; readonly name: string | undefined }
+  | ({ readonly kind: "execute"; readonly portal?: string | undefined } & Recorded)
   | ({ readonly kind: "function" } & Recorded)
   | { readonly kind: "describe" | "sync" | "copyEnd" };
 
@@ -76,7 +76,8 @@ export class Pipeline {
   }
 
   /** The text of a prepared statement, as a message that is sent now finds it; undefined: not known, or not known for sure. */
-  statement(name: string): string | undefined {
+  statement(name: string | undefined): string | undefined {
+    if (name === undefined) return undefined;
     return this.#find(this.#statements, name, (message) => {
       if (message.kind === "parse" && message.statement === name) return { text: message.text };
       return message.kind === "close" && message.what === "statement" && message.name === name ? { text: undefined } : undefined;
@@ -84,7 +85,8 @@ export class Pipeline {
   }
 
   /** The text of the statement that a portal runs. */
-  portal(name: string): string | undefined {
+  portal(name: string | undefined): string | undefined {
+    if (name === undefined) return undefined;
     return this.#find(this.#portals, name, (message) => {
       if (message.kind === "bind" && message.portal === name) return { text: message.text };
       return message.kind === "close" && message.what === "portal" && message.name === name ? { text: undefined } : undefined;
@@ -130,10 +132,7 @@ export class Pipeline {
   }
 
   #apply(message: Awaited): void {
-    if (message.kind === "parse") this.#statements.set(message.statement, message.text);
-    if (message.kind === "bind" && message.text !== undefined) this.#portals.set(message.portal, message.text);
-    if (message.kind === "bind" && message.text === undefined) this.#portals.delete(message.portal);
-    if (message.kind === "close") (message.what === "statement" ? this.#statements : this.#portals).delete(message.name);
+    this.#name(message);
     if (message.kind === "query") {
       this.#statements.delete("");
       this.#portals.delete("");
@@ -143,6 +142,17 @@ export class Pipeline {
     this.#tags = [];
     this.#rows = 0;
     if (message.kind === "query" || message.kind === "sync" || message.kind === "function") this.#failure = undefined;
+  }
+
+  /** The server knows other statements and portals now. */
+  #name(message: Awaited): void {
+    const { kind } = message;
+    if (kind === "parse" && message.statement !== undefined) this.#statements.set(message.statement, message.text);
+    if (kind === "bind" && message.portal !== undefined) {
+      if (message.text === undefined) this.#portals.delete(message.portal);
+      else this.#portals.set(message.portal, message.text);
+    }
+    if (kind === "close" && message.name !== undefined) (message.what === "statement" ? this.#statements : this.#portals).delete(message.name);
   }
 
   #fail(head: Awaited | undefined, failure: ServerError | undefined): void {
@@ -160,7 +170,7 @@ export class Pipeline {
 
   /** The first of them has failed: a Bind with it the Execute that would have run its portal. */
   #settleSkipped([head, ...others]: readonly Awaited[], failure: ServerError | undefined): void {
-    const failed = head?.kind === "bind" ? others.find((one) => one.kind === "execute" && one.portal === head.portal) : head;
+    const failed = head?.kind === "bind" ? others.find((one) => runs(one, head.portal)) : head;
     const rows = failed === head ? this.#rows : 0;
     if (failed !== undefined && "result" in failed) failed.result?.(statementResult({ tags: [], rows, failure: failure ?? unknownError }));
     this.#rows = 0;
@@ -194,6 +204,10 @@ export class Pipeline {
     this.#forget();
     for (const message of this.#awaited.splice(0)) settle(message, undefined, isAnswered ? "unknown" : undefined);
   }
+}
+
+function runs(message: Awaited, portal: string | undefined): boolean {
+  return message.kind === "execute" && portal !== undefined && message.portal === portal;
 }
 
 function charactersOf(message: Awaited): number {

@@ -30,7 +30,7 @@ export async function relaySession(open: OpenSession): Promise<PlatformError | u
   const end = (thrown: unknown): void => over.abort(toPlatformError(thrown));
   const records = new HeldRecords(session, end);
   const pipeline = new Pipeline();
-  const audit = new ClientAudit({ record: records.record, pipeline, statements: session.statements });
+  const audit = new ClientAudit({ record: records.record, pipeline, isStrict: session.isStrict, statements: session.statements });
   const timer = setTimeout(() => end(new PlatformError("unavailable", `the server's login took more than ${loginMs / 1000} s`)), loginMs);
   let issued: IssuedKey | undefined;
   const replaceKey = (key: CancelKey): CancelKey | undefined => {

@@ -1,7 +1,7 @@
 import { auditEvents, count, short } from "../../audit/event-spec.ts";
 import { dbSession, parameters, query } from "./db-events.ts";
 
-/** A name that the client gave; empty for the one without a name. Cut at 63 bytes, as in the server. */
+/** A name that the client gave; empty for the one without a name. A long one is cut. */
 const name = short;
 /** Number of all parameters, where the event holds only the first ones. */
 const parameter_count = count.optional();

@@ -3,12 +3,15 @@ import { encodeMessage } from "../error-response.ts";
 
 /** Messages as clients and servers send them. */
 
-const text = (value: string): Buffer => Buffer.from(`${value}\0`);
+/** Also of bytes in another encoding than UTF-8. */
+type Name = string | Buffer;
+
+const text = (value: Name): Buffer => Buffer.concat([Buffer.from(value), Buffer.of(0)]);
 const u16 = (value: number): Buffer => Buffer.of(value >> 8, value & 255);
 
 export const query = (sql: string): Buffer => encodeMessage("Q", text(sql));
-export const parse = (name: string, sql: string): Buffer => encodeMessage("P", Buffer.concat([text(name), text(sql), u16(0)]));
-export const execute = (portal: string): Buffer => encodeMessage("E", Buffer.concat([text(portal), u32(0)]));
+export const parse = (name: Name, sql: string): Buffer => encodeMessage("P", Buffer.concat([text(name), text(sql), u16(0)]));
+export const execute = (portal: Name): Buffer => encodeMessage("E", Buffer.concat([text(portal), u32(0)]));
 export const close = (kind: "S" | "P", name: string): Buffer => encodeMessage("C", text(kind + name));
 export const describe = (kind: "S" | "P", name: string): Buffer => encodeMessage("D", text(kind + name));
 export const sync: Buffer = encodeMessage("S", Buffer.alloc(0));
@@ -24,7 +27,7 @@ export function parameters(values: readonly (Buffer | string | null)[], formats:
   return Buffer.concat([u16(formats.length), ...formats.map(u16), u16(values.length), ...each]);
 }
 
-export function bind(portal: string, statement: string, values: Buffer = parameters([])): Buffer {
+export function bind(portal: Name, statement: Name, values: Buffer = parameters([])): Buffer {
   return encodeMessage("B", Buffer.concat([text(portal), text(statement), values, u16(0)]));
 }
 
