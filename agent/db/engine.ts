@@ -58,6 +58,8 @@ export interface LoginFacts {
   readonly userAgent?: string;
   /** Set where the client wants to copy the server's data as a replica does. A role has to allow that, with every logical database. */
   readonly replication?: "physical" | "logical";
+  /** Settings of the session as `name=value`, without secrets and within the bounds of its event. */
+  readonly settings?: readonly string[];
 }
 
 /** Of a cluster: any member will do. */

@@ -157,3 +157,12 @@ test("the server gets the authorized names and all else as it came", () => {
     ]).parameters,
   });
 });
+
+test("the settings of a session are stated with its names", () => {
+  const own = packet([
+    ["user", "ann"],
+    ["role", "admin"],
+    ["options", "-c search_path=evil"],
+  ]);
+  expect(judgeStartup(own, {})).toEqual({ user: "ann", name: "ann", settings: ["role=admin", "search_path=evil"] });
+});

@@ -1,6 +1,7 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { DatabaseNames } from "../engine.ts";
 import type { Parameter, StartupPacket } from "./first-packet.ts";
+import { startupSettings } from "./startup-settings.ts";
 
 /** How a client introduces itself. */
 export interface Introduction {
@@ -10,6 +11,8 @@ export interface Introduction {
   readonly userAgent?: string;
   /** The kind of replication that it wants. */
   readonly replication?: "physical" | "logical";
+  /** Settings of the session, as `name=value`. */
+  readonly settings?: readonly string[];
 }
 
 /** Longer names are cut by the server: a role could allow one name, and the server open another. */
@@ -35,7 +38,14 @@ export function judgeStartup({ parameters }: StartupPacket, asked: DatabaseNames
     .findLast((parameter) => parameter.name === "application_name")
     ?.value.toString("utf8")
     .slice(0, 256);
-  return { user, name, ...(application && { userAgent: application }), ...(replication && { replication }) };
+  const settings = startupSettings(parameters);
+  return {
+    user,
+    name,
+    ...(application && { userAgent: application }),
+    ...(replication && { replication }),
+    ...(settings.length > 0 && { settings }),
+  };
 }
 
 function requireSame(what: string, stated: string, opened: string | undefined): void {

@@ -15,7 +15,7 @@ describe("a session of a database", () => {
   test("from its login to its end, with everything that the summary counts", async () => {
     const { session, events } = sessions.open();
     expect(session.grant).toBeUndefined();
-    const access = await session.login(loginNames, { userAgent: "psql" });
+    const access = await session.login(loginNames, { userAgent: "psql", settings: ["role=admin"] });
     expect(access.user).toBe("reader");
     expect(session.record({ event: "db.session.query", success: true, db_query: "select 1" })).toBeUndefined();
     session.count({ received: 5 });
@@ -23,7 +23,7 @@ describe("a session of a database", () => {
     await session.close(new PlatformError("unavailable", "the server is gone"));
     const common = { user: "alice", sid: "s-1", db_service: "orders", db_user: "reader", db_name: "shop", server_name: "db-1" };
     expect(events).toMatchObject([
-      { event: "db.session.start", success: true, user_agent: "psql", "addr.remote": "192.0.2.7:40000", ...common },
+      { event: "db.session.start", success: true, user_agent: "psql", settings: ["role=admin"], "addr.remote": "192.0.2.7:40000", ...common },
       { event: "db.session.query", db_query: "select 1", ...common },
       { event: "db.session.end", bytes_received: 6, bytes_transmitted: 7, queries: 1, reason: "the server is gone", ...common },
     ]);

@@ -100,6 +100,10 @@ export class SessionEvents {
 }
 
 /** What a client states about itself, for the event of its login. */
-function stated({ userAgent, replication }: LoginFacts) {
-  return { ...(userAgent !== undefined && { user_agent: userAgent.slice(0, 256) }), ...(replication && { replication }) };
+function stated({ userAgent, replication, settings }: LoginFacts) {
+  return {
+    ...(userAgent !== undefined && { user_agent: userAgent.slice(0, 256) }),
+    ...(replication && { replication }),
+    ...(settings && { settings: [...settings] }),
+  };
 }

@@ -28,16 +28,25 @@ export const maxParameters = 64;
 /** Parameters as text, binary ones in base64; null is NULL. Longer ones are truncated, and only the first ones are kept. */
 export const parameters = z.array(z.string().max(maxShort).nullable()).max(maxParameters);
 
+/** Maximum number of settings of a session in the event of its start. */
+export const maxSettings = 64;
+
 /** Roles at a server: the first ones of many. */
 const serverRoles = z.array(short).max(64);
 
 /** Audit events that the sessions of all database protocols share. */
 export const dbSessionEvents = auditEvents({
-  /** `user_agent`: the client program as it names itself. `replication`, `physical` or `logical`: it wants to copy the server's data as a replica does. */
+  /** `user_agent`: the client program as it names itself. `replication`, `physical` or `logical`: it wants to copy the server's data as a replica does. `settings`: those that it has stated at its start, as `name=value`. */
   "db.session.start": {
     code: ["TDB00I", "TDB00W"],
     reporters: ["node"],
-    fields: { ...dbSession, ...outcome, user_agent: short.optional(), replication: short.optional() },
+    fields: {
+      ...dbSession,
+      ...outcome,
+      user_agent: short.optional(),
+      replication: short.optional(),
+      settings: z.array(text).max(maxSettings).optional(),
+    },
   },
   /** `reason`: why it ended, if a rule, a lock or a failure ended it. */
   "db.session.end": {
