@@ -1,8 +1,23 @@
 import { type LookupAddress, type LookupOptions, lookup } from "node:dns";
 import type { LookupFunction } from "node:net";
 
-/** Link-local addresses, with the metadata services of clouds on them, and the metadata services elsewhere. */
-export const usuallyDenied: readonly string[] = ["169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "100.100.100.200/32", "168.63.129.16/32"];
+/** Link-local addresses, with the metadata services of most clouds on them, and the metadata services elsewhere. An IpSet has the other forms of an IPv4 address too. */
+export const usuallyDenied: readonly string[] = [
+  "169.254.0.0/16",
+  "fe80::/10",
+  // AWS: services of an instance, at IPv4 link-local addresses besides (169.254.169.254; ECS .170.2, EKS .170.23).
+  "fd00:ec2::/32",
+  // Google.
+  "fd20:ce::254/128",
+  // Azure.
+  "168.63.129.16/32",
+  // Alibaba.
+  "100.100.100.200/32",
+  // Oracle.
+  "192.0.0.192/32",
+  // Scaleway.
+  "fd00:42::42/128",
+];
 
 export type Resolve = (
   host: string,
