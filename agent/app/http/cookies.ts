@@ -25,6 +25,18 @@ export function allowedSetCookie(value: string, host: string): string | undefine
   return [pair, ...kept].join(";");
 }
 
+/**
+ * A Clear-Site-Data header as the client may get it, without what clears cookies: a browser clears those of all hosts below the same domain then, the
+ * platform's among them. Undefined when nothing is left. Pure.
+ */
+export function allowedClearSiteData(value: string): string | undefined {
+  const kept = value
+    .split(",")
+    .map((type) => type.trim())
+    .filter((type) => type !== "" && !/cookies|\*/i.test(type));
+  return kept.length === 0 ? undefined : kept.join(", ");
+}
+
 /** A browser takes a cookie without a name for one whose name is its value. */
 function isOurs(pair: string): boolean {
   return pair

@@ -102,3 +102,20 @@ test.for([
   const headers = responseHeaders({ headers: [["Set-Cookie", value]], host: "web.test:443", redirect: [] });
   expect(headers).toEqual(expected === undefined ? [] : [["Set-Cookie", expected]]);
 });
+
+// "cookies" clears those of all hosts below the same domain, the platform's own sessions among them.
+test.for([
+  ['"cache"', '"cache"'],
+  ['"cookies"', undefined],
+  ['"*"', undefined],
+  ["*", undefined],
+  ['"cache", "cookies", "storage"', '"cache", "storage"'],
+  ['"storage","COOKIES" ,"executionContexts"', '"storage", "executionContexts"'],
+  [' "cookies"\t, "*"', undefined],
+  ['"cookies";a=1, "clientHints"', '"clientHints"'],
+  ["cookies, cache", "cache"],
+  ["", undefined],
+] as const)("Clear-Site-Data: %s becomes %s", ([value, expected]) => {
+  const headers = responseHeaders({ headers: [["clear-site-data", value]], host: "web.test", redirect: [] });
+  expect(headers).toEqual(expected === undefined ? [] : [["clear-site-data", expected]]);
+});

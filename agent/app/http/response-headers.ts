@@ -1,6 +1,6 @@
 import { canonicalHeader, type HeaderField, isOfConnection } from "../../../core/resources/app-headers.ts";
 import { namedByConnection } from "../../http/passed-fields.ts";
-import { allowedSetCookie } from "./cookies.ts";
+import { allowedClearSiteData, allowedSetCookie } from "./cookies.ts";
 import { hostname, isLoopback } from "./host-name.ts";
 
 export interface ResponseFacts {
@@ -16,18 +16,20 @@ export interface ResponseFacts {
 export function responseHeaders({ headers, host, redirect }: ResponseFacts): readonly HeaderField[] {
   const dropped = namedByConnection(headers);
   const passed: HeaderField[] = [];
-  for (const field of headers) {
-    const [name, value] = field;
+  for (const [name, value] of headers) {
     const canonical = canonicalHeader(name);
     if (isOfConnection(canonical) || (dropped.has(canonical) && canonical !== "content-length")) continue;
-    if (canonical === "location") passed.push([name, rewrittenLocation(value, host, redirect)]);
-    else if (canonical !== "set-cookie") passed.push(field);
-    else {
-      const cookie = allowedSetCookie(value, hostname(host));
-      if (cookie !== undefined) passed.push([name, cookie]);
-    }
+    const allowed = allowedValue(canonical, value, { host, redirect });
+    if (allowed !== undefined) passed.push([name, allowed]);
   }
   return passed;
+}
+
+/** A field's value as the client may get it; undefined: the field is left out. */
+function allowedValue(canonical: string, value: string, { host, redirect }: Omit<ResponseFacts, "headers">): string | undefined {
+  if (canonical === "location") return rewrittenLocation(value, host, redirect);
+  if (canonical === "set-cookie") return allowedSetCookie(value, hostname(host));
+  return canonical === "clear-site-data" ? allowedClearSiteData(value) : value;
 }
 
 /** The target of a redirect, at the public address if it leads to one of these hosts. Pure. */
