@@ -93,16 +93,43 @@ describe("a WebSocket", () => {
     expect(upstream.seen).toEqual([]);
   });
 
-  test("is not the way to HTTP/2: such a request goes on as one of HTTP/1.1", async () => {
-    await using upstream = await WebUpstream.open();
+  // Inside of it the client would state what only the platform may: to an application that takes one of these, it is not a WebSocket.
+  test.for([
+    ["Upgrade: h2c"],
+    ["Upgrade: x, h2c"],
+    ["Upgrade: h2c, websocket"],
+    ["Upgrade: websocket, h2c"],
+    ["Upgrade: websocket,h2c"],
+    ["Upgrade: websocket", "Upgrade: h2c"],
+    ["Upgrade: h2c", "Upgrade: websocket"],
+    ["Upgrade: websocket/13"],
+    ["Upgrade: TLS/1.0"],
+    ["Upgrade: HTTP/2.0"],
+  ])("is not the way to another protocol: a request with %j goes on as one without", async (upgrades) => {
+    await using upstream = await WebUpstream.open(undefined, (_request, socket) => {
+      socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n");
+    });
     const { tls } = await enter(upstream);
-    const answer = await askRaw(
-      tls,
-      "GET / HTTP/1.1\r\nHost: web.test\r\nConnection: close, Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n",
-    );
+    const fields = [
+      "Connection: close, Upgrade, HTTP2-Settings",
+      ...upgrades,
+      "HTTP2-Settings: AAMAAABkAAQAAP__",
+      "HTTP2_Settings: AAMAAABkAAQAAP__",
+    ];
+    const answer = await askRaw(tls, `GET / HTTP/1.1\r\nHost: web.test\r\n${fields.join("\r\n")}\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1\.1 200/);
-    expect(upstream.names()).not.toContain("upgrade");
+    expect(upstream.names().filter((name) => /upgrade|settings/.test(name))).toEqual([]);
+  });
+
+  test("is all that an application may agree to", async () => {
+    await using upstream = await WebUpstream.open(undefined, (_request, socket) => {
+      socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n");
+      socket.pipe(socket);
+    });
+    const { tls } = await enter(upstream);
+    expect(await askRaw(tls, lines(["HTTP2-Settings: AAMAAABkAAQAAP__"]))).toMatch(/^HTTP\/1\.1 502/);
     expect(upstream.names()).not.toContain("http2-settings");
+    await until("the application is disconnected", () => upstream.sockets.size === 0);
   });
 
   test("is cut by a lock", async () => {

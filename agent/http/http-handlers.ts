@@ -8,6 +8,8 @@ export interface HttpHandlers {
   exchange(asked: ClientRequest, answer: ClientAnswer): Promise<void>;
   /** Serves a request for another protocol; the connection of HTTP/1.1 carries nothing else from then on. Never throws. */
   upgrade(request: IncomingMessage, socket: Duplex): Promise<void>;
+  /** Whether a request with this value of `Upgrade` is one for another protocol; any other is served as if it had none. Default: all but h2c. Pure. */
+  takesUpgrade?(value: string | undefined): boolean;
   /** The response to a message that cannot be read as a request. Pure. */
   refusal(status: number, message: string): WholeResponse;
 }

@@ -23,7 +23,7 @@ export async function serveHttp1(socket: Duplex, handlers: HttpHandlers, limits:
     requestTimeout: 0,
     headersTimeout: 0,
     keepAliveTimeout: 0,
-    shouldUpgradeCallback: ({ headers }) => !/^h2c$/i.test(headers.upgrade?.trim() ?? ""),
+    shouldUpgradeCallback: ({ headers }) => handlers.takesUpgrade?.(headers.upgrade) ?? !/^h2c$/i.test(headers.upgrade?.trim() ?? ""),
   });
   server.timeout = 0;
   let isOver = false;

@@ -46,6 +46,14 @@ export function isReservedHeader(name: string): boolean {
   return isPlatformHeader(name) || isOfConnection(name) || ofFraming.has(canonicalHeader(name));
 }
 
+/**
+ * Whether the value of `Upgrade` is a WebSocket alone. A list may hold h2c or TLS, inside of which a client would state what only the platform may; a
+ * server need not heed the field (RFC 9110 §7.8). Pure.
+ */
+export function isWebSocketUpgrade(value: string | undefined): boolean {
+  return value?.trim().toLowerCase() === "websocket";
+}
+
 /** Whether a text can be the name of a field. Pure. */
 export function isHeaderName(name: string): boolean {
   return /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/.test(name);

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { HeaderField } from "../../../core/resources/app-headers.ts";
+import { type HeaderField, isWebSocketUpgrade } from "../../../core/resources/app-headers.ts";
 import { relay } from "../../../core/transport/relay.ts";
-import { type ClientRequest, fieldOf } from "../../http/exchange.ts";
+import { fieldOf } from "../../http/exchange.ts";
 import { clientRequest } from "../../http/http1-request.ts";
 import { closing, encodeHead, endSoon, refuseRaw } from "../../http/raw-response.ts";
 import type { UpgradeAnswer } from "../../http/upstream-http1.ts";
@@ -14,7 +14,7 @@ import { responseHeaders } from "./response-headers.ts";
 import { logRefusal, noteOf, preparedRequest } from "./serve-exchange.ts";
 
 /**
- * Serves a request for another protocol, such as a WebSocket. The protocol begins only when the application has agreed; its refusal goes to the client as
+ * Serves a request for a WebSocket. It begins only when the application has agreed; its refusal goes to the client as
  * the last response of the connection, which is not used again. Never throws.
  */
 export async function serveUpgrade(request: IncomingMessage, socket: Duplex, session: HttpSession): Promise<void> {
@@ -33,7 +33,7 @@ export async function serveUpgrade(request: IncomingMessage, socket: Duplex, ses
       throw unreached(session.app.name, thrown);
     });
     note("upgraded" in answer ? answer.head.status : answer.status);
-    await passUpgrade(answer, { socket, asked, host: judged.host, session });
+    await passUpgrade(answer, { socket, host: judged.host, session });
   } catch (thrown) {
     if (gone.signal.aborted) return note(499);
     const refusal = thrown instanceof HttpRefusal ? thrown : unreached(session.app.name, thrown);
@@ -45,12 +45,11 @@ export async function serveUpgrade(request: IncomingMessage, socket: Duplex, ses
 
 interface Passage {
   readonly socket: Duplex;
-  readonly asked: ClientRequest;
   readonly host: string;
   readonly session: HttpSession;
 }
 
-async function passUpgrade(answer: UpgradeAnswer, { socket, asked, host, session }: Passage): Promise<void> {
+async function passUpgrade(answer: UpgradeAnswer, { socket, host, session }: Passage): Promise<void> {
   const rewrite = (headers: readonly HeaderField[]): readonly HeaderField[] =>
     responseHeaders({ headers, host, redirect: session.app.rewrite.redirect });
   if (!("upgraded" in answer)) {
@@ -62,8 +61,9 @@ async function passUpgrade(answer: UpgradeAnswer, { socket, asked, host, session
     return endSoon(socket);
   }
   const { upgraded, head } = answer;
-  const agreed = fieldOf(head.headers, "upgrade") ?? fieldOf(asked.headers, "upgrade") ?? "";
   try {
+    const agreed = fieldOf(head.headers, "upgrade") ?? "";
+    if (!isWebSocketUpgrade(agreed)) throw new Error("the application began another protocol than the one that was asked for");
     socket.write(encodeHead({ status: 101, message: "", headers: [["Connection", "Upgrade"], ["Upgrade", agreed], ...rewrite(head.headers)] }));
   } catch (thrown) {
     upgraded.destroy();

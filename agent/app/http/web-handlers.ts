@@ -1,3 +1,4 @@
+import { isWebSocketUpgrade } from "../../../core/resources/app-headers.ts";
 import type { HttpHandlers } from "../../http/http-handlers.ts";
 import { HttpRefusal, refusalResponse } from "./http-refusal.ts";
 import type { HttpSession } from "./http-session.ts";
@@ -9,6 +10,7 @@ export function webHandlers(session: HttpSession): HttpHandlers {
   return {
     exchange: async (asked, answer) => await serveExchange(asked, answer, session),
     upgrade: async (request, socket) => await serveUpgrade(request, socket, session),
+    takesUpgrade: isWebSocketUpgrade,
     refusal: (status, message) => refusalResponse(new HttpRefusal(status, message), []),
   };
 }

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Duplex } from "node:stream";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { isWebSocketUpgrade } from "../../../core/resources/app-headers.ts";
 import { GatheredMessage } from "../../../core/transport/gathered-message.ts";
 import { limitStuck } from "../../../core/transport/limit-stuck.ts";
 import type { KeptConnections } from "../kept-connections.ts";
@@ -49,7 +50,9 @@ export function createBrowserFront(services: BrowserFrontServices): ServeBrowser
   const arrivals = new WeakMap<Duplex, Arrived>();
   const times = { requestTimeout: 0, headersTimeout: headersMs, keepAliveTimeout: keepAliveMs };
   // A request without a body is not a stream then that ends and closes.
-  const server = createServer({ maxHeaderSize: maxHeaders, ...times, IncomingMessage: GatheredMessage, optimizeEmptyRequests: true });
+  const reading = { maxHeaderSize: maxHeaders, IncomingMessage: GatheredMessage, optimizeEmptyRequests: true };
+  // The agent takes no other upgrade.
+  const server = createServer({ ...reading, ...times, shouldUpgradeCallback: ({ headers }) => isWebSocketUpgrade(headers.upgrade) });
   // Node checks header times only in a server that listens; this one gets its connections from a listener.
   server.emit("listening");
   services.kept.addServer(server);
