@@ -56,7 +56,8 @@ export async function passUpgrade(
   }
 }
 
-function startLine({ statusCode, statusMessage }: IncomingMessage, raw: readonly string[]): string {
+/** The beginning of an answer, byte for byte: Node reads headers as Latin-1. Pure. */
+function startLine({ statusCode, statusMessage }: IncomingMessage, raw: readonly string[]): Buffer {
   const fields = Array.from({ length: raw.length / 2 }, (_, index) => `${raw[2 * index]}: ${raw[2 * index + 1]}\r\n`);
-  return `HTTP/1.1 ${statusCode} ${statusMessage}\r\n${fields.join("")}\r\n`;
+  return Buffer.from(`HTTP/1.1 ${statusCode} ${statusMessage}\r\n${fields.join("")}\r\n`, "latin1");
 }
