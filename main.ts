@@ -11,9 +11,13 @@ const name = programName(process.argv0);
 const args = process.argv.slice(2);
 nameProcess(name);
 
-process.on("uncaughtException", (error: unknown) => {
-  const { message, stack } = error instanceof Error ? error : new Error(String(error));
-  process.stderr.write(`ERROR: ${name}: internal error: ${message}\n${stack ?? ""}\n`);
+process.on("uncaughtException", (thrown: unknown) => {
+  // Of an error and one of the clean-up after it, the first one is why.
+  for (let one = thrown; one !== undefined; one = one instanceof SuppressedError ? one.error : undefined) {
+    const shown: unknown = one instanceof SuppressedError ? one.suppressed : one;
+    const { message, stack } = shown instanceof Error ? shown : new Error(String(shown));
+    process.stderr.write(`ERROR: ${name}: internal error: ${message}\n${stack ?? ""}\n`);
+  }
   process.exit(1);
 });
 

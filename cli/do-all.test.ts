@@ -4,7 +4,7 @@ import { doAll } from "./do-all.ts";
 
 test("every step runs in its turn; the failures come together, the first one first", async () => {
   const done: string[] = [];
-  const step = (name: string, thrown?: unknown) => async (): Promise<void> => {
+  const step = (name: string, thrown?: Error) => async (): Promise<void> => {
     done.push(name);
     if (thrown !== undefined) throw thrown;
   };

@@ -55,6 +55,16 @@ test("a reader that went away ends the output without an error", async () => {
 });
 
 describe("an error", () => {
+  test("whose clean-up failed too is shown first, with its exit status, and then what the clean-up left", () => {
+    const io = memoryIo();
+    const main = new PlatformError("denied", "no role allows it", { hint: "ask your admin" });
+    const left = new PlatformError("invalid", "could not remove /keys", { hint: "remove it" });
+    expect(writeError(io, new SuppressedError(new Error("rmdir"), new SuppressedError(left, main)))).toBe(4);
+    expect(io.err()).toBe(
+      "ERROR: no role allows it\nask your admin\nERROR: the clean-up failed too: could not remove /keys\nremove it\nERROR: the clean-up failed too: rmdir\n",
+    );
+  });
+
   test("is a sentence and what to do, with the exit status of its code", () => {
     const io = memoryIo();
     expect(writeError(io, new PlatformError("denied", "no role allows it", { hint: "ask your admin" }))).toBe(4);

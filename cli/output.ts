@@ -1,4 +1,4 @@
-import { errorText, exitCodes, PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
+import { cleanupFailed, errorText, exitCodes, failureParts, PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
 import type { CliIo, Output } from "./io.ts";
 
 /*
@@ -88,16 +88,22 @@ export function writeFailure(io: CliIo, what: string, error: PlatformError): voi
   if (error.hint !== undefined) writeLine(io, printable(error.hint));
 }
 
-/** Prints the error and its hint; returns the exit status for it. */
+/** Prints the error and its hint, and then each failure of the clean-up after it; returns the exit status for the error. */
 export function writeError(io: CliIo, thrown: unknown): number {
-  const error = toPlatformError(thrown);
+  const [first, ...later] = failureParts(thrown);
+  writeOne(io, first);
+  for (const one of later) writeOne(io, one, cleanupFailed);
+  return exitCodes[toPlatformError(first).code];
+}
+
+function writeOne(io: CliIo, thrown: unknown, what?: string): void {
   const bug = !(thrown instanceof PlatformError);
-  const message = bug ? `internal error: ${thrown instanceof Error ? thrown.message : String(thrown)}` : error.message;
-  const hint = bug ? "this is a bug in the program; PLATFORM_DEBUG=1 shows where" : error.hint;
-  writeLine(io, `${paint(io, "31", "ERROR:")} ${printable(message)}`);
-  if (hint !== undefined) writeLine(io, printable(hint));
+  const message = bug && what === undefined ? `internal error: ${errorText(thrown)}` : errorText(thrown);
+  const hint = bug ? "this is a bug in the program; PLATFORM_DEBUG=1 shows where" : thrown.hint;
+  writeLine(io, `${paint(io, "31", "ERROR:")} ${printable(what === undefined ? message : `${what}: ${message}`)}`);
+  // A clean-up fails by what the system answers.
+  if (hint !== undefined && !(bug && what !== undefined)) writeLine(io, printable(hint));
   if ((io.env.PLATFORM_DEBUG ?? "") !== "" && thrown instanceof Error) writeLine(io, printable(trail(thrown)));
-  return exitCodes[error.code];
 }
 
 /** A raw terminal does not return the cursor to the start of the line by itself. */

@@ -53,15 +53,28 @@ export function isErrorCode(text: string): text is ErrorCode {
   return (errorCodes as readonly string[]).includes(text);
 }
 
-/** Any thrown value as a PlatformError; any other value becomes `internal`, with the value as the cause. */
+/** Any thrown value as a PlatformError; any other value becomes `internal`, with the value as the cause. Of a failure whose clean-up failed too it is the failure. */
 export function toPlatformError(thrown: unknown): PlatformError {
-  if (thrown instanceof PlatformError) return thrown;
-  return new PlatformError("internal", "internal error; see the log for details", { cause: thrown });
+  const [first] = failureParts(thrown);
+  if (first instanceof PlatformError) return first;
+  return new PlatformError("internal", "internal error; see the log for details", { cause: first });
 }
+
+/** What failed, and then what failed in the clean-up after it (`using`), in the order in which it happened. */
+export function failureParts(thrown: unknown): readonly [unknown, ...unknown[]] {
+  // Browsers of a year ago have no SuppressedError, and no `using`.
+  if (!(thrown instanceof Error && thrown.name === "SuppressedError" && "suppressed" in thrown && "error" in thrown)) return [thrown];
+  return [...failureParts(thrown.suppressed), ...failureParts(thrown.error)];
+}
+
+/** What introduces the second and each further part of a failure. */
+export const cleanupFailed = "the clean-up failed too";
 
 /** The text of any thrown value, for logs. */
 export function errorText(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+  return failureParts(thrown)
+    .map((part) => (part instanceof Error ? part.message : String(part)))
+    .join(`; ${cleanupFailed}: `);
 }
 
 /** Exit statuses of the command line programs. 2 is a wrong command line; a remote command's own status passes through. */

@@ -53,6 +53,11 @@ describe("createLog", () => {
     expect(JSON.parse(logged("json", (log) => log.error("x", { error }))[0] ?? "")).toMatchObject({ error: "outer (inner)" });
   });
 
+  test("an error whose clean-up failed too shows both, the first one first", () => {
+    const error = new SuppressedError(new Error("rmdir"), new Error("outer", { cause: new Error("inner") }));
+    expect(logged("text", (log) => log.error("x", { error }))[0]).toContain('error="outer (inner); the clean-up failed too: rmdir"');
+  });
+
   test("an undefined field is left out", () => {
     expect(logged("text", (log) => log.info("x", { a: undefined, b: "" }))).toEqual(['2026-01-02T03:04:05.678Z INFO  x b=""\n']);
   });

@@ -1,3 +1,5 @@
+import { cleanupFailed, failureParts } from "../errors/platform-error.ts";
+
 /**
  * Logger that is passed in, never imported as a global. One event is one line: text for users, JSON for machines.
  * Fields hold facts, never secrets.
@@ -45,6 +47,7 @@ export function createLog(options: LogOptions, fixed: LogFields = {}): Log {
 export const silentLog: Log = createLog({ level: "error", format: "text", write: () => {} });
 
 function plain(value: unknown): unknown {
+  if (value instanceof SuppressedError) return failureParts(value).map(plain).join(`; ${cleanupFailed}: `);
   if (value instanceof Error) return value.cause === undefined ? value.message : `${value.message} (${String(plain(value.cause))})`;
   if (typeof value === "bigint") return value.toString();
   return value;
