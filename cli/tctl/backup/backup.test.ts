@@ -1,6 +1,20 @@
-import { spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -52,27 +66,61 @@ test("an archive with a copy of the database, and nothing beside it", async () =
   expect(listed.stdout).toContain("data/auth/state.sqlite\n");
 });
 
-test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s leaves nothing behind", async (signal) => {
-  // A file that the archive waits for.
+/** A backup in a process of its own, which waits for a file of the archive. */
+async function waitingBackup(): Promise<ChildProcess> {
   const pipe = join(dir, "pipe");
   spawnSync("mkfifo", [pipe]);
   symlinkSync(pipe, join(dir, "key"));
   writeFileSync(join(dir, "platform.yaml"), `proxy_service: { key_file: ${join(dir, "key")} }\n`);
   const { args } = callFor("a.tar.gz");
+  const here = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
   const script = `
-    const { backup } = await import(${JSON.stringify(new URL("backup.ts", import.meta.url).href)});
+    const { backup } = await import(${here("backup.ts")});
+    const { writeError } = await import(${here("../../output.ts")});
     const values = ${JSON.stringify({ dataDir: join(dir, "data"), config: join(dir, "platform.yaml") })};
-    await backup({ io: { env: {} }, args: ${JSON.stringify(args)}, options: { text: (name) => values[name] } });`;
-  const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: "ignore" });
+    const { stdin, stdout, stderr } = process;
+    const io = { env: {}, stdin, stdout, stderr };
+    const call = { io, args: ${JSON.stringify(args)}, options: { text: (name) => values[name] } };
+    await backup(call).catch((thrown) => process.exit(writeError(io, thrown)));`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "ignore", "pipe"] });
+  await until("it writes the archive", () => readdirSync(target).some((name) => existsSync(join(target, name, "archive"))) || undefined);
+  return child;
+}
+
+test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s leaves nothing behind", async (signal) => {
+  const child = await waitingBackup();
   try {
     const exit = once(child, "exit");
-    await until("it writes the archive", () => readdirSync(target).some((name) => existsSync(join(target, name, "archive"))) || undefined);
     child.kill(signal);
     expect(await exit).toEqual([null, signal]);
   } finally {
     child.kill("SIGKILL");
   }
   expect(readdirSync(target)).toEqual([]);
+});
+
+test("one that is stopped and cannot remove its folder, as on NFS, states first that it was stopped, and then what is left", async () => {
+  const child = await waitingBackup();
+  try {
+    const [part = ""] = readdirSync(target);
+    // NFS has such a file for one that was removed while it was open.
+    writeFileSync(join(target, part, ".nfs0000000000000001"), "");
+    const exit = once(child, "exit");
+    let printed = "";
+    child.stderr?.on("data", (chunk: Buffer) => {
+      printed += chunk;
+    });
+    child.kill("SIGTERM");
+    await until("it states what is left", () => printed.includes("remove it yourself") || undefined);
+    // Node ends once its threads are back from opening it.
+    closeSync(openSync(join(dir, "pipe"), constants.O_RDWR | constants.O_NONBLOCK));
+    expect([await exit, printed]).toEqual([
+      [9, null],
+      expect.stringMatching(/^ERROR: stopped by SIGTERM\nERROR: the clean-up failed too: could not remove .*\.part: ENOTEMPTY.*\nremove it yourself/),
+    ]);
+  } finally {
+    child.kill("SIGKILL");
+  }
 });
 
 test("what killed backups with other names have left goes with the next one into the folder", async () => {

@@ -35,7 +35,8 @@ export async function backup(call: Call): Promise<Result> {
     const { size, files } = await make(call, { file, dataDir: resolve(dataDir) }, caught.signal);
     return { data: { file, size, files }, text: describe(file, size, files), notes: [secretNote] };
   } catch (thrown) {
-    caught.end();
+    // What is left behind has to be named first.
+    if (!(thrown instanceof SuppressedError)) caught.end();
     throw thrown;
   }
 }

@@ -42,7 +42,14 @@ export async function openPartFolder(folder: string): Promise<PartFolder> {
     return {
       path,
       inside: (name) => join(pathOf(handle), name),
-      [Symbol.asyncDispose]: async () => await remove(path, handle),
+      [Symbol.asyncDispose]: async () => {
+        await remove(path, handle).catch((cause: unknown) => {
+          throw new PlatformError("unavailable", `could not remove ${path}: ${errorText(cause)}`, {
+            cause,
+            hint: "remove it yourself: it may hold the cluster's private keys; a backup that has its own name is complete all the same",
+          });
+        });
+      },
     };
   } catch (cause) {
     if (cause instanceof PlatformError) throw cause;
