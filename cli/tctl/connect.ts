@@ -24,8 +24,15 @@ const changing: ReadonlySet<string> = new Set<keyof AuthClient>([
   ...(["unlockUser", "rotateAuthority", "changeRollout"] as const),
 ]);
 
-/** Runs a command with a connection to the auth service: as this auth host itself, else as the user that tsh logged in. */
-export async function withAdmin<T>(call: Call, work: (admin: Admin) => Promise<T>): Promise<T> {
+/**
+ * Runs a command with a connection to the auth service: as this auth host itself, else as the user that tsh logged in. `doubt`: what an error states when the
+ * connection was lost after a change was sent.
+ */
+export async function withAdmin<T>(
+  call: Call,
+  work: (admin: Admin) => Promise<T>,
+  doubt = "it is not known whether the change was made",
+): Promise<T> {
   let sent = "";
   const { connection, loggedInAt, ...admin } = await connect(call, (method) => {
     sent = method;
@@ -37,7 +44,7 @@ export async function withAdmin<T>(call: Call, work: (admin: Admin) => Promise<T
     if (!(thrown instanceof PlatformError) || (thrown.code !== "unavailable" && thrown.code !== "timeout")) throw thrown;
     const isOpen = changing.has(sent);
     const usual = thrown.hint ?? "check that the platform runs there";
-    throw new PlatformError(thrown.code, `${thrown.message} (${admin.via})${isOpen ? "; it is not known whether the change was made" : ""}`, {
+    throw new PlatformError(thrown.code, `${thrown.message} (${admin.via})${isOpen ? `; ${doubt}` : ""}`, {
       cause: thrown,
       hint: isOpen ? `${usual}; look before you repeat it, for example with tctl get or tctl status` : usual,
     });

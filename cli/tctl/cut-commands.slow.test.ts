@@ -1,8 +1,10 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { Writable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { parseHostPort } from "../../core/transport/host-port.ts";
 import { openTestAuth, type TestAuth } from "../../test/inside/open-auth.ts";
@@ -89,4 +91,102 @@ test("wherever the connection is cut: an error that does not state doubt leaves 
   }
   expect(lost).toContain(true);
   expect(lost[0]).toBe(false);
+});
+
+const role = (name: string): string => `kind: role\nversion: v7\nmetadata: { name: ${name} }\nspec: { allow: { logins: [root] } }\n`;
+const several = ["one", "two", "three"].map(role).join("---\n");
+
+/** What a cut `tctl create` states about its documents. */
+function stated({ out, err }: { readonly out: string; readonly err: string }) {
+  const made = [...out.matchAll(/role "(\w+)" has been (?:created|updated)/g)].map(([, name]) => name);
+  const [, open] = /role "(\w+)": .*it is not known whether it was stored/.exec(err) ?? [];
+  return { made, open };
+}
+
+test.for([[[]], [["-f"]]] as const)(
+  "wherever several documents of a file are cut %j: those named as stored are, and no other one but the one in doubt",
+  async ([more]) => {
+    const file = join(t.dataDir, "auth", "admin.json");
+    const admin = JSON.parse(await readFile(file, "utf8")) as { readonly address: string };
+    const seen = new Set<string>();
+    for (let pieces = 1; ; pieces += 1) {
+      const { server, address } = await cuttingRelay(admin.address, pieces);
+      await writeFile(file, JSON.stringify({ ...admin, address }));
+      const answer = await tctl(["create", ...more], { input: several });
+      server.close();
+      await writeFile(file, JSON.stringify(admin));
+      if (answer.status === 0) break;
+      const { made, open } = stated(answer);
+      const stored: readonly string[] = (await tctl(["get", "roles", "--format=names"])).out
+        .split("\n")
+        .filter((name) => several.includes(`name: ${name} `));
+      const doubted = stored.filter((name) => !made.includes(name));
+      expect({ pieces, made: made.filter((name) => !stored.includes(name ?? "")), doubted: doubted.filter((name) => name !== open) }).toEqual({
+        pieces,
+        made: [],
+        doubted: [],
+      });
+      seen.add(`${made.length} stored, ${open === undefined ? "no doubt" : "one in doubt"}`);
+      for (const name of stored) await tctl(["rm", `role/${name}`]);
+      expect(pieces).toBeLessThan(60);
+    }
+    expect([...seen]).toEqual(
+      expect.arrayContaining(["0 stored, no doubt", "0 stored, one in doubt", "1 stored, one in doubt", "2 stored, one in doubt"]),
+    );
+  },
+);
+
+test("a refused document of a file comes after those that were stored, with the number of those that were not sent", async () => {
+  await tctl(["create"], { input: role("two") });
+  const refused = await tctl(["create"], { input: several });
+  expect(refused).toMatchObject({ status: 6, out: 'role "one" has been created\n' });
+  expect(refused.err).toMatch(
+    /^ERROR: standard input, line 6: role "two": .* already exists; 1 before it was stored, 1 after it was not sent\noverwrite it with tctl create -f\n$/,
+  );
+});
+
+test("Ctrl-C while a document is under way: those that were stored are named, and the one under way is in doubt", async () => {
+  const file = join(t.dataDir, "auth", "admin.json");
+  const admin = JSON.parse(await readFile(file, "utf8")) as { readonly address: string };
+  const { host, port } = parseHostPort(admin.address, undefined, "address");
+  const silent = Promise.withResolvers<void>();
+  const isStored = async (): Promise<boolean> =>
+    await t.admin.getResource({ kind: "role", name: "one" }).then(
+      () => true,
+      () => false,
+    );
+  // What the client sends after the first role is stored stays here.
+  const server = createServer((client) => {
+    const upstream = connect({ host, port });
+    client.on("data", (piece) => {
+      client.pause();
+      void isStored().then((stored) => {
+        if (stored) silent.resolve();
+        else upstream.write(piece);
+        client.resume();
+      });
+    });
+    upstream.on("data", (piece) => client.write(piece));
+    const end = (): void => {
+      client.destroy();
+      upstream.destroy();
+    };
+    for (const one of [client, upstream]) one.on("error", end).on("close", end);
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  await writeFile(file, JSON.stringify({ ...admin, address: `127.0.0.1:${(server.address() as AddressInfo).port}` }));
+  const script = `
+    const { runTctl } = await import(${JSON.stringify(new URL("tctl.ts", import.meta.url).href)});
+    const { stdin, stdout, stderr } = process;
+    process.exit(await runTctl(["create"], { env: process.env, stdin, stdout, stderr }));`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], { env: { PLATFORM_DATA_DIR: t.dataDir }, stdio: "pipe" });
+  const answer = Promise.all([text(child.stdout), text(child.stderr)]);
+  child.stdin.end(several);
+  await silent.promise;
+  child.kill("SIGINT");
+  const [out, err] = await answer;
+  server.close();
+  const { made, open } = stated({ out, err });
+  // The signal may come before the answer about the first one.
+  expect([["one", "two"][made.length], err]).toEqual([open, expect.stringContaining("stopped by SIGINT")]);
 });

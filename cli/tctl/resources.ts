@@ -1,6 +1,4 @@
-import { createReadStream } from "node:fs";
-import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
-import { writeResource } from "../../core/resources/document.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Maintenance } from "../../core/resources/maintenance.ts";
 import type { ResourceSpec } from "../../core/resources/resource-spec.ts";
 import { type PlainKind, type Resource, type ResourceKind, resourceSpecs } from "../../core/resources/resource-specs.ts";
@@ -8,14 +6,11 @@ import type { Role } from "../../core/resources/role.ts";
 import { listHosts } from "../auth-lists.ts";
 import type { Call } from "../command.ts";
 import { hostFilter } from "../host-filter.ts";
-import type { CliIo } from "../io.ts";
 import { type Result, textResult } from "../output.ts";
-import { readInput } from "../read-input.ts";
 import { renderTable } from "../table.ts";
-import { type Admin, withAdmin } from "./connect.ts";
+import { withAdmin } from "./connect.ts";
 import { getDocument, listDocuments, parseReference } from "./documents.ts";
 import { locksTable } from "./locks.ts";
-import { type Manifest, readManifest } from "./manifest.ts";
 import { nodesTable } from "./nodes.ts";
 import { tokensTable } from "./tokens.ts";
 import { rolloutTable } from "./upgrades.ts";
@@ -80,61 +75,6 @@ function rolesTable(documents: readonly Role[]): string {
   );
 }
 
-/** `tctl create [-f] <file>`: every document is checked before the first is sent. */
-export async function createResources(call: Call): Promise<Result> {
-  const file = call.args[0] ?? "-";
-  const overwrite = call.options.flag("force");
-  const manifests = readManifest(await readSource(call.io, file), file === "-" ? "standard input" : file);
-  return await withAdmin(call, async (admin) => {
-    const done: { kind: string; name: string; action: string }[] = [];
-    for (const manifest of manifests) done.push(await put(admin, manifest, { overwrite, earlier: done.length }));
-    return { data: done, text: done.map(confirmation).join("\n"), notes: manifests.flatMap(({ document }) => mastersNotes(document)) };
-  });
-}
-
-/** Warns of a role that lends the group that no rule of a Kubernetes cluster binds. */
-function mastersNotes(document: Manifest["document"]): readonly string[] {
-  if (document.kind !== "role" || document.spec.allow?.kubernetes_groups?.includes("system:masters") !== true) return [];
-  return [
-    `Role ${document.metadata.name} lends the group system:masters, which no rule of a Kubernetes cluster binds: only the role's own kubernetes_resources limit its holders.`,
-  ];
-}
-
-function confirmation({ kind, name, action }: { readonly kind: string; readonly name: string; readonly action: string }): string {
-  if (kind === "cluster_maintenance_config") return "maintenance window has been updated";
-  return `${kind} ${JSON.stringify(name)} has been ${action}`;
-}
-
-interface PutAsk {
-  readonly overwrite: boolean;
-  /** Number of documents of the same file that are already written. */
-  readonly earlier: number;
-}
-
-async function put({ client }: Admin, manifest: Manifest, { overwrite, earlier }: PutAsk) {
-  const { kind, name } = manifest;
-  try {
-    const existed = overwrite && (await exists({ client }, kind, name));
-    await client.putResource({ json: writeResource(manifest.document), overwrite });
-    return { kind, name, action: existed ? "updated" : "created" };
-  } catch (thrown) {
-    if (!(thrown instanceof PlatformError)) throw thrown;
-    const before = earlier === 0 ? "" : ` (the ${earlier} before it in the file ${earlier === 1 ? "was" : "were"} written)`;
-    const hint = thrown.code === "already_exists" ? "overwrite it with tctl create -f" : thrown.hint;
-    throw new PlatformError(thrown.code, `${manifest.place}: ${kind} ${JSON.stringify(name)}: ${thrown.message}${before}`, { cause: thrown, hint });
-  }
-}
-
-async function exists({ client }: Pick<Admin, "client">, kind: ResourceKind, name: string): Promise<boolean> {
-  try {
-    await client.getResource({ kind, name });
-    return true;
-  } catch (thrown) {
-    if (thrown instanceof PlatformError && (thrown.code === "not_found" || thrown.code === "denied")) return false;
-    throw thrown;
-  }
-}
-
 /** `tctl rm <kind>/<name>`. */
 export async function removeResource(call: Call): Promise<Result> {
   const { kind, name } = parseReference(call.args[0] ?? "");
@@ -154,17 +94,4 @@ export function maintenanceTable(documents: readonly Maintenance[]): string {
     return [`${clock(hour)}-${clock(hour + 1)} UTC`, weekdays?.join(",") ?? "every day"];
   });
   return renderTable(["Window", "Weekdays"], rows);
-}
-
-/** Maximum size of a resource file, bytes. */
-const maxInput = 4 * 1024 * 1024;
-
-/** A whole file, or standard input for `-`. Throws `invalid`. */
-async function readSource(io: CliIo, file: string): Promise<string> {
-  const [source, what] = file === "-" ? [io.stdin, "standard input"] : [createReadStream(file), file];
-  const bytes = await readInput(source, (_all, length) => length > maxInput).catch((cause: Error) => {
-    throw new PlatformError("invalid", `could not read ${what}: ${errorText(cause)}`, { cause });
-  });
-  if (bytes.length > maxInput) throw new PlatformError("invalid", `${what} is longer than ${maxInput} bytes`, { hint: "split it" });
-  return bytes.toString("utf8");
 }

@@ -179,7 +179,7 @@ export const resourceCommands: readonly CommandSpec[] = [
     options: [{ flags: "-f, --force", text: "overwrite existing resources" }],
     longFormatOnly: true,
     examples: ["tctl create role.yaml", "tctl get role/access | sed s/old/new/ | tctl create -f -"],
-    run: async (call) => (await import("../resources.ts")).createResources(call),
+    run: async (call) => (await import("../create-resources.ts")).createResources(call),
   }),
   remote({
     name: "rm",
