@@ -271,14 +271,16 @@ spec:
     kubernetes_groups: [viewers]
     kubernetes_resources: [{ kind: pod, namespace: default, name: "shop-*", verbs: [get, list, watch] }]
 Y
+echo "(the three roles are in scripts/demo.sh)"
 show tctl users add alice --roles=access,auditor,orders-readers,dumper-users,shop-viewers --logins="$login" | tee "$work/invite"
 invite=$(grep -o '/web/invite/[0-9a-f]*' "$work/invite" | head -n 1 | cut -d/ -f4)
 url=https://$proxy/v1/webapi/users/invite/$invite
 uri=$(curl -ksf "$url" | "$node" -e 'process.stdin.on("data", (d) => console.log(JSON.parse(d).otpauth_uri))')
 code() { "$node" --no-warnings -e 'import("./test/world/one-time-code.ts").then((m) => console.log(m.oneTimeCode(process.argv[1], m.currentStep() + Number(process.argv[2]))))' "$uri" "$1"; }
 password=$(head -c 12 /dev/urandom | base64)
-printf '{"password":"%s","code":"%s"}' "$password" "$(code 0)" | curl -ksf -H 'content-type: application/json' --data-binary @- "$url"
-echo
+printf '{"password":"%s","code":"%s"}' "$password" "$(code 0)" | curl -ksf -H 'content-type: application/json' --data-binary @- "$url" >"$work/accepted"
+grep -q alice "$work/accepted"
+echo "alice has opened the link, and has set a password and a one-time code (here: a script, as her browser would)."
 
 say "5. The user logs in"
 echo "$ tsh login --proxy=$proxy --user=alice --ca-pin=$pin"

@@ -32,7 +32,7 @@ const wanted: readonly CheckName[] = [
   ...(["answer", "version", "clock", "tunnel", "access", "proxies", "web"] as const),
 ];
 
-/** `platform doctor`: checks the agent's path to its cluster, as the service takes it, and to its databases. */
+/** `platform doctor`: checks the agent's path to its cluster, as the service takes it, and to its databases. Without an agent, the host's service alone. */
 export async function doctor({ io, options }: Call, checkDatabases: Services["checkDatabases"]): Promise<Result> {
   const exam = new Examination();
   const file = resolve(options.text("config") ?? defaultConfigFile);
@@ -40,24 +40,26 @@ export async function doctor({ io, options }: Call, checkDatabases: Services["ch
   if (config === undefined) exam.skip(wanted, "not reached");
   else {
     const { platform, target, names, services } = config;
-    const identity = await exam.check("identity", () => findIdentity(platform));
+    const identity = target && (await exam.check("identity", () => findIdentity(platform)));
     const environment = await readEnvironmentFile(resolve(options.text("environmentFile") ?? "/etc/default/platform"));
     const env = (await exam.check("environment", () => serviceEnvironment(io.env, environment))) ?? io.env;
-    const ask = { target, env, platform, names, services, credentials: identity?.credentials };
-    if (config.listens === undefined) await examine(exam, ask);
-    else await examineDirect(exam, { ...ask, listens: config.listens });
-    exam.skip(config.listens === undefined ? wanted : wantedDirect, "not reached");
-    if (config.whole.db_service.enabled) await examineDatabases(exam, ask, { config: config.whole, checkDatabases });
+    if (target !== undefined) {
+      const ask = { target, env, platform, names, services, credentials: identity?.credentials };
+      if (config.listens === undefined) await examine(exam, ask);
+      else await examineDirect(exam, { ...ask, listens: config.listens });
+      exam.skip(config.listens === undefined ? wanted : wantedDirect, "not reached");
+      if (config.whole.db_service.enabled) await examineDatabases(exam, ask, { config: config.whole, checkDatabases });
+    }
     await examineHost(exam, { file, env, environmentFile: environment.path });
   }
-  return report(exam.findings, { config: file, ...(config && { target: formatHostPort(config.target) }) });
+  return report(exam.findings, { config: file, ...(config?.target && { target: formatHostPort(config.target) }) });
 }
 
 interface Configured {
   readonly whole: PlatformConfig;
   readonly platform: PlatformConfig["platform"];
-  /** Address of the proxy, or of the auth service where it is joined directly. */
-  readonly target: HostPort;
+  /** Address of the proxy, or of the auth service where it is joined directly; undefined: no service of an agent is enabled. */
+  readonly target: HostPort | undefined;
   /** Further names that the agent requests. */
   readonly names: readonly string[];
   /** Services that the agent wants to offer. */
@@ -75,7 +77,11 @@ async function readConfiguration(file: string): Promise<Answer<Configured>> {
   const services = agentServices(config);
   const names = ssh.public_addr.map((name) => name.host);
   const noted = warnings.length > 0 && { warning: warnings.join("; ") };
-  if (target === undefined && services.length > 0 && platform.auth_server !== undefined) {
+  if (services.length === 0) {
+    const says = `${file} is valid, and enables no service of an agent, whose path to the cluster would be checked; on the auth host, tctl status reports on the cluster`;
+    return { says, value: { whole: config, platform, names, services, target: undefined }, ...noted };
+  }
+  if (target === undefined && platform.auth_server !== undefined) {
     const auth = platform.auth_server;
     const listens = directKinds.flatMap((kind) => {
       const { section } = serviceKinds[kind];

@@ -70,7 +70,7 @@ const secretNote = "It holds the cluster's private keys: anyone who has it can m
 
 function describe(file: string, size: number, files: readonly string[]): string {
   const lines = files.map((path) => `  ${path}`).join("\n");
-  return `${file}: ${(size / 1e6).toFixed(1)} MB\n${lines}\nRecordings of sessions are not in it. How to restore it: docs/operations.md`;
+  return `${file}: ${size < 1e6 ? `${Math.ceil(size / 1e3)} kB` : `${(size / 1e6).toFixed(1)} MB`}\n${lines}\nRecordings of sessions are not in it. How to restore it: docs/operations.md`;
 }
 
 async function collect(
