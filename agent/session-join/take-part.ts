@@ -2,7 +2,7 @@ import type { ServerChannel } from "ssh2";
 import type { JoinGrant } from "../../core/access/authorize.ts";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { JoinMode, SessionPod } from "../../core/resources/session.ts";
-import { holdLittle } from "../../core/ssh/couple.ts";
+import { limitChannelBuffers } from "../../core/ssh/couple.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
 import { pump } from "../service/pump.ts";
 import { recordOrLog } from "../service/record-or-log.ts";
@@ -57,7 +57,7 @@ export interface TakePart {
 /** Joins a session, from the audit event until either of them ends. Never throws. */
 export async function takePart(stream: ServerChannel, facts: JoinConnection, { gone, onSeat }: TakePart): Promise<void> {
   const { grant, mode, deps, request } = facts;
-  holdLittle(stream);
+  limitChannelBuffers(stream);
   // Writing to a channel that the client has closed fails: `gone` reports the same, and is what counts.
   stream.on("error", () => {});
   stream.stderr.on("error", () => {});

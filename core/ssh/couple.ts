@@ -10,7 +10,7 @@ import { keepHalfOpen, limitBuffers } from "./ssh2/hooks.ts";
  */
 export async function couple(channel: Channel, socket: Duplex, gone: AbortSignal): Promise<void> {
   keepHalfOpen(channel);
-  holdLittle(channel);
+  limitChannelBuffers(channel);
   channel.on("error", ignored);
   socket.on("error", ignored);
   const closed = Promise.all([new Promise((resolve) => channel.once("close", resolve)), new Promise((resolve) => socket.once("close", resolve))]);
@@ -52,7 +52,7 @@ function passOn(from: Duplex, to: Duplex): void {
 const mostHeld = 128 * 1024;
 
 /** Limits the unsent bytes in a channel, for stdout and stderr each. */
-export function holdLittle(channel: Channel): void {
+export function limitChannelBuffers(channel: Channel): void {
   limitBuffers(channel, mostHeld);
 }
 

@@ -60,7 +60,7 @@ export const memoryTricks: readonly MemoryTrick[] = [
 export const nodeNeeds: Readonly<Record<string, string>> = {
   "core/node-internals/descriptor-of.ts":
     "a reload hands its listening sockets over (core/transport/listen-sockets.test.ts); peers that vanish are found (agent/service/watch-peer.slow.test.ts)",
-  "core/node-internals/hold-less.ts": "a user's many requests that are not read hold little at an agent (agent/kube/one-user.slow.test.ts)",
+  "core/node-internals/set-high-water-mark.ts": "a user's many requests that are not read hold little at an agent (agent/kube/one-user.slow.test.ts)",
   "core/node-internals/leave-handshake.ts": "HTTP/2 on a TLS socket made by hand (control/auth/open-auth.test.ts)",
   "core/node-internals/make-tls.ts":
     "what a TLS peer sent before its stream closed is read, and a failure ends both (core/transport/arrivals/server-tls.test.ts)",

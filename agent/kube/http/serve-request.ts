@@ -1,6 +1,6 @@
 import { pipeline, type Readable, type Transform, type Writable } from "node:stream";
 import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import { holdLess } from "../../../core/node-internals/hold-less.ts";
+import { setHighWaterMark } from "../../../core/node-internals/set-high-water-mark.ts";
 import { ipOf } from "../../../core/transport/host-port.ts";
 import { copyBody } from "../../http/copy-body.ts";
 import { type ClientAnswer, type ClientRequest, fieldOf, sendWhole, type UpstreamAnswer } from "../../http/exchange.ts";
@@ -150,7 +150,7 @@ async function pass(response: UpstreamAnswer, answer: ClientAnswer, { session, j
   let to: Writable;
   try {
     to = answer.begin({ status, message, headers: headersFor(response, judged, prefix) }, hasBody);
-    if (isOneOfMany) holdLess(to, smallMark);
+    if (isOneOfMany) setHighWaterMark(to, smallMark);
   } catch (thrown) {
     response.body.destroy();
     throw unreachedError(session.cluster.name, thrown);

@@ -1,6 +1,6 @@
 import type { ClientHttp2Session } from "node:http2";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { holdLess } from "../../../core/node-internals/hold-less.ts";
+import { setHighWaterMark } from "../../../core/node-internals/set-high-water-mark.ts";
 import type { HeaderField } from "../../../core/resources/app-headers.ts";
 import type { Env } from "../../../core/transport/dial/choose-proxy.ts";
 import { dialTls } from "../../../core/transport/dial/dial.ts";
@@ -143,7 +143,7 @@ export class ApiServer {
     try {
       const answer = await sendHttp2(pooled.session, asked, "https");
       answer.body.once("close", done);
-      if (pooled.size === "small") holdLess(answer.body, smallMark);
+      if (pooled.size === "small") setHighWaterMark(answer.body, smallMark);
       if (answer.body.destroyed) done();
       return answer;
     } catch (thrown) {

@@ -2,7 +2,7 @@ import { constants } from "node:os";
 import type { ServerChannel } from "ssh2";
 import { clipCommand } from "../../../core/audit/audit-event.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import { holdLittle } from "../../../core/ssh/couple.ts";
+import { limitChannelBuffers } from "../../../core/ssh/couple.ts";
 import type { Exit } from "../../host/spawn.ts";
 import { recordOrLog } from "../../service/record-or-log.ts";
 import type { SessionChannel } from "../session-channel.ts";
@@ -22,7 +22,7 @@ export interface RecordedWork {
 /** The life of an accepted channel, from its audit events to its exit status. Never throws. */
 export async function runRecorded(channel: SessionChannel, stream: ServerChannel, { asked, run }: RecordedWork): Promise<void> {
   const { deps } = channel.facts;
-  holdLittle(stream);
+  limitChannelBuffers(stream);
   // Writing to a channel that the client has closed fails: `gone` reports the same, and is what counts.
   stream.on("error", () => {});
   stream.stderr.on("error", () => {});

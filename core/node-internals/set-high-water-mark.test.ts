@@ -1,11 +1,11 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { holdLess } from "./hold-less.ts";
+import { setHighWaterMark } from "./set-high-water-mark.ts";
 
 test("a stream holds no more than that, in both directions", () => {
   const stream = new PassThrough();
   expect([stream.readableHighWaterMark, stream.writableHighWaterMark]).toEqual([65_536, 65_536]);
-  holdLess(stream, 8_192);
+  setHighWaterMark(stream, 8_192);
   expect([stream.readableHighWaterMark, stream.writableHighWaterMark]).toEqual([8_192, 8_192]);
   expect(stream.write(Buffer.alloc(8_000))).toBe(true);
   expect(stream.write(Buffer.alloc(8_192))).toBe(false);
