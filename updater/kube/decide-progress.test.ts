@@ -144,7 +144,7 @@ const undone = (first: number, second: number, trigger = "") => ({ undone: [firs
 updateTable("another program sets the image", [
   ["back, after the update was done", { memory: { last: { version: "1.1.0", image: to } } }, { act: "undone", version: "1.1.0" }],
   ["to a higher one", { memory: { last: { version: "0.9.0", image: image("0.9.0") } } }, { act: "forget" }],
-  ["to the same version of another place", { memory: { last: { version: "1.0.0", image: "other.example.com/p:1.0.0" } } }, { act: "forget" }],
+  ["to the same version of another place", { memory: { last: { version: "1.0.0", image: "other.example.com/p:1.0.0" } } }, update],
   ["back once: it is raised again", { memory: { undone: [{ version: "1.1.0", at: 1400, trigger: "" }] } }, update],
   ["back twice: the updater stops", { memory: undone(1000, 1400) }, stays("set_back", "twice")],
   ["back twice within a month", { memory: undone(-2_500_000, 1400) }, stays("set_back", "twice")],

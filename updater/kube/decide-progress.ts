@@ -1,9 +1,9 @@
 import { type RefusedConfiguration, untilChanged } from "../parse-state.ts";
-import { parseImage, tagOfVersion } from "./image-reference.ts";
+import { isSameImage, parseImage, tagOfVersion, versionOfImage } from "./image-reference.ts";
 import { isCreating, type KubePod, podFault, unreadyLimit } from "./kube-pod.ts";
 import { isReversal, undone } from "./set-back.ts";
 import { stay, type UpdateDecision, type UpdateFacts } from "./update-decision.ts";
-import type { UpdateInProgress } from "./update-memory.ts";
+import type { UpdateInProgress, VersionedImage } from "./update-memory.ts";
 import { isRollingOut, isSettled, wantedPods } from "./workload.ts";
 
 /** Time that a pull may fail before the registry is asked again, seconds: it had the image a moment ago. */
@@ -21,8 +21,8 @@ const brokenLimit = 900;
 export function decideProgress(update: UpdateInProgress, facts: UpdateFacts): UpdateDecision {
   const { phase, from, to } = update;
   const { image } = facts.workload;
-  if (phase === "rolling") return image === to.image ? decideRolling(update, facts) : decideForeign(update, facts);
-  return image === from.image ? decideRollingBack(update, facts) : forget(`${image} was set during the roll-back of ${to.version}`);
+  if (phase === "rolling") return isSameImage(image, to.image) ? decideRolling(update, facts) : decideForeign(update, facts);
+  return isSameImage(image, from.image) ? decideRollingBack(update, facts) : forget(`${image} was set during the roll-back of ${to.version}`);
 }
 
 function decideForeign({ from, to }: UpdateInProgress, { workload }: UpdateFacts): UpdateDecision {
@@ -41,7 +41,7 @@ function decideRolling(update: UpdateInProgress, facts: UpdateFacts): UpdateDeci
     };
   }
   const bad = worst(
-    pods.filter((pod) => pod.image === to.image && isBad(pod, facts)),
+    pods.filter((pod) => isOf(pod, to, facts) && isBad(pod, facts)),
     facts.now,
   );
   const fault = bad && (podFault(bad, facts.now) ?? (isCreating(bad) ? "pull" : "unready"));
@@ -51,6 +51,11 @@ function decideRolling(update: UpdateInProgress, facts: UpdateFacts): UpdateDeci
   if (before === "broken") return decideAsBefore(update, facts, why);
   if (fault === "pull") return decidePull(update, facts, why);
   return fault === "unready" ? decideUnready(update, facts, why) : rollBack(update, why, refused(bad));
+}
+
+/** Whether the pod has the version: it was made from the newest template, or its image says so, which webhooks may have rewritten. */
+function isOf({ revision, image }: KubePod, { image: set }: VersionedImage, { workload }: UpdateFacts): boolean {
+  return (revision !== "" && revision === workload.updateRevision) || isSameImage(image, set);
 }
 
 /** One whose own fault speaks for itself, before those that the network may be to blame for. */
@@ -128,7 +133,7 @@ function isBad(pod: KubePod, facts: UpdateFacts): boolean {
 
 /** The controller's time counts from before the pull of the image, and does not begin again when that has ended: the pod has the same from its program's start on. */
 function hasHadItsTime(pod: KubePod, { now, workload }: UpdateFacts): boolean {
-  if (pod.isReady || pod.isTerminating || pod.isUnschedulable) return false;
+  if (pod.isReady || pod.isTerminating || pod.isUnschedulable || pod.isHeld) return false;
   if (isCreating(pod)) return true;
   const { runningSince, unreadySince } = pod;
   return now - (runningSince ?? unreadySince ?? 0) >= Math.min(unreadyLimit, workload.deadline);
@@ -174,7 +179,11 @@ export function blockingPod(facts: UpdateFacts, bad?: string): UpdateDecision | 
   const found = pods.find((pod) => {
     if (pod.isReady || pod.revision === "" || pod.revision === updateRevision || pod.ordinal < partition) return false;
     const fault = podFault(pod, now);
-    return (fault !== undefined && fault !== "unready") || (pod.image === bad && !pod.isUnschedulable) || (fault === "unready" && bad === undefined);
+    return (
+      (fault !== undefined && fault !== "unready") ||
+      (bad !== undefined && mayBe(pod.image, bad) && !pod.isUnschedulable) ||
+      (fault === "unready" && bad === undefined)
+    );
   });
   if (found === undefined) return undefined;
   const why = faultText(found, now);
@@ -183,6 +192,11 @@ export function blockingPod(facts: UpdateFacts, bad?: string): UpdateDecision | 
     pod: found,
     detail: `pod ${found.name} ${why}, and the StatefulSet waits for it: it is deleted to be made again from the new template`,
   };
+}
+
+/** An image without a version, as a webhook may write it, can be any. */
+function mayBe(image: string, bad: string): boolean {
+  return isSameImage(image, bad) || versionOfImage(image) === undefined;
 }
 
 /** What is wrong with a pod, as the end of a sentence. */
@@ -205,7 +219,8 @@ export function faultText(pod: KubePod, now: number): string {
 export function progress({ workload, pods }: UpdateFacts): string {
   if (!workload.isObserved) return "the controller has not seen the last change yet";
   const homeless = pods.find(({ isUnschedulable }) => isUnschedulable);
-  const waits = homeless === undefined ? "" : `; no node takes pod ${homeless.name}`;
+  const held = pods.find(({ isHeld }) => isHeld);
+  const waits = `${homeless === undefined ? "" : `; no node takes pod ${homeless.name}`}${held === undefined ? "" : `; pod ${held.name} waits: ${held.why}`}`;
   const { updated, ready, replicas } = workload;
   const rolling = isRollingOut(workload) ? `a roll-out is under way: ${updated} of ${wantedPods(workload)} pods replaced, ` : "";
   return `${rolling}${ready} of ${replicas} pods ready${waits}`;

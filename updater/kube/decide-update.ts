@@ -3,7 +3,7 @@ import { timeText } from "../decide.ts";
 import { type SkippedVersion, untilChanged } from "../parse-state.ts";
 import { windowAt } from "../schedule.ts";
 import { blockingPod, decideProgress, faultText, progress } from "./decide-progress.ts";
-import { parseImage, tagOfVersion, versionOfImage } from "./image-reference.ts";
+import { isSameImage, parseImage, tagOfVersion, versionOfImage } from "./image-reference.ts";
 import { podFault } from "./kube-pod.ts";
 import { refusedByServer } from "./refused-image.ts";
 import { isReversal, setBack, undone } from "./set-back.ts";
@@ -24,7 +24,7 @@ function decide(facts: UpdateFacts): UpdateDecision {
   const { update, last } = found.memory;
   if (update !== undefined) return decideProgress(update, facts);
   const current = versionOfImage(workload.image);
-  if (last !== undefined && last.image !== workload.image) {
+  if (last !== undefined && !isSameImage(last.image, workload.image)) {
     if (isReversal(workload.image, { set: last, before: last.before })) return undone(last.version, workload);
     return { act: "forget", reason: "healed", detail: `${workload.image} was set by somebody else` };
   }

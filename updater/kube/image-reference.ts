@@ -51,6 +51,17 @@ export function versionOfImage(text: string): string | undefined {
   return tag === undefined ? undefined : parseVersion(tag.replaceAll("_", "+"))?.text;
 }
 
+/**
+ * Whether the one image can be the other, rewritten on its way by a webhook: of a mirror, without the tag, or without the digest. What both have is equal,
+ * and that is at least one of the two. Pure; never throws.
+ */
+export function isSameImage(one: string, other: string): boolean {
+  const [left, right] = [parseImage(one), parseImage(other)];
+  if (one === other || left === undefined || right === undefined) return one === other;
+  const both = (["tag", "digest"] as const).filter((part) => left[part] !== undefined && right[part] !== undefined);
+  return both.length > 0 && both.every((part) => left[part] === right[part]);
+}
+
 /** The tag of a version. */
 export function tagOfVersion(version: string): string {
   return version.replaceAll("+", "_");

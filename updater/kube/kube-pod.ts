@@ -18,6 +18,8 @@ export interface KubePod {
   readonly isTerminating: boolean;
   /** No node takes it: its image is not at fault. */
   readonly isUnschedulable: boolean;
+  /** Its own program is ready, or waits, for another container of the pod, which a webhook may have added: its image is not at fault. */
+  readonly isHeld: boolean;
   /** Since when it is not ready, or its program runs if that began later (it waited for its image), Unix seconds; undefined if it is ready, or unknown. */
   readonly unreadySince: number | undefined;
   /** Since when its program runs, Unix seconds; undefined if it does not. */
@@ -56,6 +58,7 @@ export function parsePod(value: unknown, containerName: string): KubePod | undef
   const isReady = ready?.status === "True";
   const container = named(status.containerStatuses, containerName) ?? {};
   const runningSince = secondsOf(objectOf(objectOf(container.state).running).startedAt);
+  const held = isReady ? undefined : heldBy(status, containerName);
   const since = secondsOf(ready?.lastTransitionTime ?? status.startTime ?? metadata.creationTimestamp);
   return {
     name,
@@ -70,7 +73,7 @@ export function parsePod(value: unknown, containerName: string): KubePod | undef
     unreadySince: isReady || since === undefined ? undefined : Math.max(since, runningSince ?? 0),
     runningSince,
     configuration: configurationOf(metadata),
-    ...faultOf(container, isReady),
+    ...(held === undefined ? { ...faultOf(container, isReady), isHeld: false } : { ...noFault, why: held, isHeld: true }),
     node: textOf(spec.nodeName),
   };
 }
@@ -86,10 +89,32 @@ export function configurationOf(metadata: JsonObject): string {
   return (textsOf(metadata.annotations)["checksum/config"] ?? "").slice(0, 80);
 }
 
+/** Why the pod is not ready although its own container is, or does not get to start it; undefined if that is not so. */
+function heldBy(status: JsonObject, containerName: string): string | undefined {
+  const own = named(status.containerStatuses, containerName);
+  if (own?.ready === true) {
+    const other = listOf(status.containerStatuses)
+      .map(objectOf)
+      .find(({ ready }) => ready !== true);
+    return other === undefined ? "a readiness gate of the pod is not passed" : plain(`container ${textOf(other.name)} is not ready`);
+  }
+  const init = listOf(status.initContainerStatuses)
+    .map(objectOf)
+    .find(({ state }) => hasFailed(objectOf(state)));
+  return init === undefined ? undefined : plain(`init container ${textOf(init.name)} fails`);
+}
+
+function hasFailed({ waiting, terminated }: JsonObject): boolean {
+  const reason = textOf(objectOf(waiting).reason);
+  return reason === "CrashLoopBackOff" || pullReasons.has(reason) || startReasons.has(reason) || countOf(objectOf(terminated).exitCode) > 0;
+}
+
+const noFault: Faults = { fault: undefined, why: "", refusesConfiguration: false };
+
 type Faults = Pick<KubePod, "fault" | "why" | "refusesConfiguration">;
 
 function faultOf(container: JsonObject, isReady: boolean): Faults {
-  if (isReady) return { fault: undefined, why: "", refusesConfiguration: false };
+  if (isReady) return noFault;
   const waiting = objectOf(objectOf(container.state).waiting);
   const reason = textOf(waiting.reason);
   const why = plain(`${reason}${textOf(waiting.message) === "" ? "" : `: ${textOf(waiting.message)}`}`);
@@ -123,9 +148,9 @@ export function isCreating({ isReady, why }: Pick<KubePod, "isReady" | "why">): 
 /** Time for which a pod may be not ready before that counts as a fault, seconds. */
 export const unreadyLimit = 300;
 
-/** The pod's fault at a time, Unix seconds. A pod that ends, or that no node takes, has none. Pure. */
+/** The pod's fault at a time, Unix seconds. A pod that ends, that no node takes, or that waits for another container has none. Pure. */
 export function podFault(pod: KubePod, now: number): PodFault | undefined {
-  if (pod.isReady || pod.isTerminating || pod.isUnschedulable) return undefined;
+  if (pod.isReady || pod.isTerminating || pod.isUnschedulable || pod.isHeld) return undefined;
   if (pod.fault !== undefined) return pod.fault;
   return !isCreating(pod) && pod.unreadySince !== undefined && now - pod.unreadySince >= unreadyLimit ? "unready" : undefined;
 }

@@ -28,6 +28,9 @@ export class FakeStatefulSet {
   image = "registry.example.com/p:1.0.0";
   /** The chart's checksum of the configuration. */
   config = "right";
+  /** Webhooks: how pods' images are rewritten, and those of the template; and a container that is added before the agent's, and whether it becomes ready. */
+  rewrite: { readonly pods?: (image: string) => string; readonly template?: (image: string) => string } = {};
+  sidecar: "none" | "ready" | "unready" = "none";
   annotations: Record<string, string> = {};
   uid = "set";
   /** Largest number of pods that were not ready at once, after the start. */
@@ -89,7 +92,7 @@ export class FakeStatefulSet {
   step(): void {
     this.#version += 1;
     this.#observed = this.#generation;
-    for (const pod of this.#pods) pod.isReady = !pod.isTerminating && this.#quality(pod) === "good";
+    for (const pod of this.#pods) pod.isReady = !pod.isTerminating && this.#quality(pod) === "good" && this.sidecar !== "unready";
     const ending = this.#pods.some(({ isTerminating }) => isTerminating);
     this.#pods = this.#pods.filter(({ isTerminating }) => !isTerminating);
     if (!ending) this.#advance();
@@ -145,7 +148,7 @@ export class FakeStatefulSet {
     const before = JSON.stringify([this.image, this.annotations]);
     for (const { op, path, value } of operations) {
       const annotation = /^\/metadata\/annotations\/(.+)$/.exec(textOf(path))?.[1]?.replaceAll("~1", "/");
-      if (op === "replace" && path === imagePath) this.setImage(textOf(value));
+      if (op === "replace" && path === imagePath) this.setImage(this.rewrite.template?.(textOf(value)) ?? textOf(value));
       if (op === "add" && annotation !== undefined) this.annotations[annotation] = textOf(value);
       if (op === "remove" && annotation !== undefined) delete this.annotations[annotation];
     }
@@ -208,12 +211,20 @@ export class FakeStatefulSet {
           annotations: { "checksum/config": pod.config },
           ...(pod.isTerminating && { deletionTimestamp: time }),
         },
-        spec: { nodeName: "node", containers: [{ name: "platform", image: pod.image }] },
+        spec: {
+          nodeName: "node",
+          containers: [
+            ...(this.sidecar === "none" ? [] : [{ name: "proxy", image: "mesh.example.com/proxy:1.0.0" }]),
+            { name: "platform", image: this.rewrite.pods?.(pod.image) ?? pod.image },
+          ],
+        },
         status: {
           conditions: [{ type: "Ready", status: pod.isReady ? "True" : "False", lastTransitionTime: time }],
           containerStatuses: [
+            ...(this.sidecar === "none" ? [] : [{ name: "proxy", ready: this.sidecar === "ready", restartCount: 9, state: { running } }]),
             {
               name: "platform",
+              ready: quality === "good",
               restartCount: quality === "crash" ? 4 : 0,
               ...(quality === "crash" && {
                 lastState: { terminated: { exitCode: this.#options.qualities[versionOfImage(pod.image) ?? ""] === "choosy" ? 2 : 1 } },

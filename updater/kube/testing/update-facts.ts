@@ -46,6 +46,7 @@ export function readyPod(ordinal: number, more: Partial<KubePod> = {}): KubePod 
     isReady: true,
     isTerminating: false,
     isUnschedulable: false,
+    isHeld: false,
     unreadySince: undefined,
     runningSince: 100,
     fault: undefined,
