@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { httpsGet } from "../../core/transport/dial/https-get.ts";
 import { parseHostPort } from "../../core/transport/host-port.ts";
+import { Sightings } from "../../updater/kube/sightings.ts";
 import { kubeWorld } from "../world/kubernetes/kube-world.ts";
 import { UpdaterWorld } from "../world/kubernetes/updater-world.ts";
 import type { VersionSite } from "../world/kubernetes/version-site.ts";
@@ -110,12 +111,10 @@ describe.skipIf(kube instanceof NotHere)(`the Kubernetes updater${skip}`, () => 
     const release = await world.install(3, policy);
     await release.share();
     site.answers.version = `v1.3.0-${kind}.1`;
-    // A pull may fail for two minutes, and for ten more while the registry has the image: by the controller's clock each second takes half a minute.
-    const began = Date.now();
-    const wall = () => new Date(kind === "missing" ? began + 130_000 + (Date.now() - began) * 30 : Date.now());
-    const clock = { wall, steady: () => performance.now() };
+    // A pull may fail for two minutes, and for ten more while the registry has the image: for the controller each second is half a minute.
+    const sightings = new Sightings(() => performance.now() * (kind === "missing" ? 30 : 1));
     await using pods = release.watchReady();
-    await using _updater = await release.updater.start([], { clock });
+    await using _updater = await release.updater.start([], { sightings });
     const seen = await release.reaches("rolled_back", 120_000);
     expect(seen).toMatchObject({ image: world.tagged("1.0.0"), generation: 3, isSettled: true });
     expect(await pods.end()).toBe(2);

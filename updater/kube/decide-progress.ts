@@ -66,8 +66,8 @@ function worst(bad: readonly KubePod[], now: number): KubePod | undefined {
 
 /** The version before was broken as well: going back to it helps nobody. */
 function decideAsBefore(update: UpdateInProgress, facts: UpdateFacts, why: string): UpdateDecision {
-  const { from, to, started } = update;
-  if (facts.now - started < brokenLimit) return blockingPod(facts) ?? stay("rolling_out", `${progress(facts)}; ${why}`);
+  const { from, to } = update;
+  if (facts.phaseFor < brokenLimit) return blockingPod(facts) ?? stay("rolling_out", `${progress(facts)}; ${why}`);
   return { act: "accept", update, detail: `${to.version} is kept; as ${from.version} before it, it is not well: ${why}` };
 }
 
@@ -95,8 +95,7 @@ function decidePull(update: UpdateInProgress, facts: UpdateFacts, why: string): 
     case "good":
       if (available === undefined)
         return { act: "watch", update: { ...update, available: Math.floor(facts.now) }, detail: `${why}; the registry has it` };
-      if (facts.now - available < pullPauses)
-        return stay("rolling_out", `${progress(facts)}; ${why}; the registry has it: another attempt will follow`);
+      if (facts.availableFor < pullPauses) return stay("rolling_out", `${progress(facts)}; ${why}; the registry has it: another attempt will follow`);
       return decideUnready(update, facts, why);
   }
 }
@@ -155,8 +154,8 @@ function takeBack(update: UpdateInProgress, why: string): UpdateDecision {
   return { act: "roll_back", update, why, isInnocent: true, detail };
 }
 
-function decideRollingBack({ from, to, started, isInnocent, why = "it was not healthy" }: UpdateInProgress, facts: UpdateFacts): UpdateDecision {
-  const { workload, now } = facts;
+function decideRollingBack({ from, to, isInnocent, why = "it was not healthy" }: UpdateInProgress, facts: UpdateFacts): UpdateDecision {
+  const { workload } = facts;
   if (isSettled(workload)) {
     if (isInnocent) return { act: "forget", reason: "repository_unreachable", detail: `back to ${from.version}, and ${to.version} waits: ${why}` };
     return { act: "forget", reason: "rolled_back", detail: `back to ${from.version}: ${why}` };
@@ -164,7 +163,7 @@ function decideRollingBack({ from, to, started, isInnocent, why = "it was not he
   const pod = blockingPod(facts, to.image);
   if (pod !== undefined) return pod;
   const still = `${progress(facts)}, back to ${from.version}: ${why}`;
-  return now - started < rollBackLimit ? stay("rolling_out", still) : stay(isInnocent ? "repository_unreachable" : "rollback_failed", still);
+  return facts.phaseFor < rollBackLimit ? stay("rolling_out", still) : stay(isInnocent ? "repository_unreachable" : "rollback_failed", still);
 }
 
 /**

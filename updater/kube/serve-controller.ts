@@ -19,6 +19,7 @@ import { LeaseObject } from "./lease.ts";
 import { Reconciler } from "./reconcile.ts";
 import { RegistryReader } from "./registry.ts";
 import { serveProbes } from "./serve-probes.ts";
+import { Sightings } from "./sightings.ts";
 import type { UpdateWorld } from "./update-run.ts";
 import { watchWorkload } from "./watch-workload.ts";
 
@@ -30,12 +31,15 @@ export interface ControllerDeps {
   readonly signal: AbortSignal;
   /** Default: the machine's. */
   readonly clock?: { readonly wall: () => Date; readonly steady: () => number };
+  /** Default: by that clock. */
+  readonly sightings?: Sightings;
 }
 
 const machineClock = { wall: () => new Date(), steady: () => performance.now() };
 
 /** Election, watch and runs, until aborted. Throws PlatformError if it cannot start. */
-export async function serveController(settings: KubeSettings, { pod, env, log, signal, clock = machineClock }: ControllerDeps): Promise<void> {
+export async function serveController(settings: KubeSettings, deps: ControllerDeps): Promise<void> {
+  const { pod, env, log, signal, clock = machineClock, sightings = new Sightings(clock.steady) } = deps;
   const { name, container, kind } = settings;
   const namespace = settings.namespace ?? pod.namespace;
   // A misspelt file must be found at the start, not in the maintenance window.
@@ -52,7 +56,7 @@ export async function serveController(settings: KubeSettings, { pod, env, log, s
   const reconciler = new Reconciler({
     leader,
     log,
-    open: async (until) => await openUpdateWorld(settings, { env, log, cluster, leader, signal: until, now: clock.wall }),
+    open: async (until) => await openUpdateWorld(settings, { env, log, cluster, leader, sightings, signal: until, now: clock.wall }),
     began: () => state.began(),
     ended: (ending) => state.ended(ending?.reason),
   });
@@ -71,7 +75,8 @@ export async function serveController(settings: KubeSettings, { pod, env, log, s
   log.info("the Kubernetes updater has stopped");
 }
 
-interface WorldDeps extends Omit<ControllerDeps, "pod" | "clock"> {
+interface WorldDeps extends Omit<ControllerDeps, "pod" | "clock" | "sightings"> {
+  readonly sightings: Sightings;
   readonly now: () => Date;
   readonly cluster: KubeCluster;
   readonly leader: Leader;
@@ -80,7 +85,7 @@ interface WorldDeps extends Omit<ControllerDeps, "pod" | "clock"> {
 /** The real world of one run. Files are read for each: they are mounted, and may be replaced. */
 async function openUpdateWorld(
   settings: KubeSettings,
-  { env, log, cluster, leader, signal, now }: WorldDeps,
+  { env, log, cluster, leader, sightings, signal, now }: WorldDeps,
 ): Promise<UpdateWorld & AsyncDisposable> {
   const { endpoint, proxy, mode, minimum, baseImage, plainRegistries, pullCredentials } = settings;
   const ca = settings.ca === undefined ? undefined : await textOf(settings.ca);
@@ -98,6 +103,7 @@ async function openUpdateWorld(
     check: async (name) => await checkImage(name, { registry, keys, platform: ownPlatform() }),
     demandLease: () => leader.demand(),
     note: leader.note,
+    sightings,
     mode,
     minimum,
     baseImage,

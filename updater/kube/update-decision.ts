@@ -30,7 +30,11 @@ export interface UpdateFacts {
   /** Unix seconds. */
   readonly now: number;
   readonly workload: Workload;
+  /** Their times are this controller's, since it has seen them as they are. */
   readonly pods: readonly KubePod[];
+  /** Time for which this controller has seen the update in its phase, and the registry with its image, seconds. */
+  readonly phaseFor: number;
+  readonly availableFor: number;
   readonly found: FoundMemory;
   /** Maintenance windows, which the agents write. */
   readonly schedule: Schedule;

@@ -5,7 +5,9 @@ import { versionOfImage } from "./image-reference.ts";
 import type { KubeCluster } from "./kube-cluster.ts";
 import type { LeaseNote } from "./leader.ts";
 import { noteOf, type RecalledMemory, recallMemory } from "./memory-note.ts";
+import { ownAges } from "./own-ages.ts";
 import type { SharedState } from "./shared-state.ts";
+import type { Sightings } from "./sightings.ts";
 import type { ImageVerdict, UpdateDecision, UpdateFacts, WantedVersion } from "./update-decision.ts";
 import { emptyMemory, encodeMemory, memoryAnnotation, statusAnnotation, type UpdateMemory } from "./update-memory.ts";
 import { encodeStatus, type UpdateStatus } from "./update-status.ts";
@@ -21,6 +23,8 @@ export interface UpdateWorld {
   /** Throws `conflict` unless this controller may write now. */
   demandLease(): void;
   readonly note: LeaseNote;
+  /** Kept from run to run. */
+  readonly sightings: Sightings;
   readonly mode: "apply" | "suggest";
   readonly minimum: string | undefined;
   readonly baseImage: string | undefined;
@@ -101,10 +105,11 @@ export class UpdateRun {
     this.#statusBefore ??= workload.annotations[statusAnnotation];
     this.#pods = await cluster.pods(workload, signal);
     this.#shared ??= await cluster.sharedState(signal);
+    const now = this.world.now().getTime() / 1000;
     return {
-      now: this.world.now().getTime() / 1000,
+      now,
       workload,
-      pods: this.#pods,
+      ...ownAges(this.world.sightings, { pods: this.#pods, update: recalled.memory.update, now }),
       found: recalled,
       schedule: this.#shared.schedule,
       mode,

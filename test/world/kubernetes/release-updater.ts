@@ -110,7 +110,7 @@ export class ReleaseUpdater {
     await once(child, "close");
   }
 
-  async start(more: readonly string[] = [], { clock }: Pick<ControllerDeps, "clock"> = {}): Promise<RunningUpdater> {
+  async start(more: readonly string[] = [], { sightings }: Pick<ControllerDeps, "sightings"> = {}): Promise<RunningUpdater> {
     const account = await this.account();
     const lines: JsonObject[] = [];
     const stop = new AbortController();
@@ -121,7 +121,7 @@ export class ReleaseUpdater {
       env: {},
       log,
       signal: stop.signal,
-      ...(clock && { clock }),
+      ...(sightings && { sightings }),
     });
     const begun = await Promise.race([
       running.then(() => undefined),

@@ -4,6 +4,7 @@ import type { HttpAnswer } from "../../../core/transport/dial/get-over.ts";
 import type { HttpStream } from "../../../core/transport/dial/http-origin.ts";
 import { type JsonObject, objectOf, textOf } from "../json-value.ts";
 import type { LeaseNote } from "../leader.ts";
+import { Sightings } from "../sightings.ts";
 import { FakeStatefulSet, type Quality } from "./fake-stateful-set.ts";
 
 /** One write that the API server has applied. */
@@ -34,6 +35,8 @@ export class FakeCluster {
   secret: Readonly<Record<string, string>> | undefined = {};
   /** What the controllers keep in their lease. */
   readonly note: LeaseNote = { text: "" };
+  /** Those of the one controller; another one begins with none. */
+  sightings = new Sightings(() => this.seconds * 1000);
   #lease: JsonObject | undefined;
   #version = 100;
 

@@ -30,6 +30,8 @@ export class FakeStatefulSet {
   config = "right";
   /** Webhooks: how pods' images are rewritten, and those of the template; and a container that is added before the agent's, and whether it becomes ready. */
   rewrite: { readonly pods?: (image: string) => string; readonly template?: (image: string) => string } = {};
+  /** How much the clock of the nodes is ahead, seconds. */
+  nodesAhead = 0;
   sidecar: "none" | "ready" | "unready" = "none";
   annotations: Record<string, string> = {};
   uid = "set";
@@ -199,9 +201,9 @@ export class FakeStatefulSet {
     return this.#pods.map((pod) => {
       const quality = this.#quality(pod);
       const waiting = quality === "crash" ? "CrashLoopBackOff" : quality === "pull" ? "ImagePullBackOff" : undefined;
-      const time = new Date(pod.since * 1000).toISOString();
+      const time = new Date((pod.since + this.nodesAhead) * 1000).toISOString();
       if (waiting === undefined) pod.started ??= this.#options.now();
-      const running = { startedAt: new Date((pod.started ?? 0) * 1000).toISOString() };
+      const running = { startedAt: new Date(((pod.started ?? 0) + this.nodesAhead) * 1000).toISOString() };
       return {
         metadata: {
           name: pod.name,

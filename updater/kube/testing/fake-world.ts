@@ -13,6 +13,8 @@ export interface WorldOptions {
   readonly mode?: "apply" | "suggest";
   readonly demandLease?: () => void;
   readonly signal?: AbortSignal;
+  /** How much the controller's clock is ahead, seconds. */
+  readonly ahead?: number;
 }
 
 /** A secret of agents whose window is open from second 1000 to 100,000. */
@@ -21,20 +23,21 @@ export const openWindow = {
 };
 
 export function fakeWorld(fake: FakeCluster, requests: KubernetesRequests, options: WorldOptions = {}): UpdateWorld {
-  const { wanted = wants("1.1.0"), verdict = { kind: "good", digest }, mode = "apply", demandLease = () => {} } = options;
+  const { wanted = wants("1.1.0"), verdict = { kind: "good", digest }, mode = "apply", demandLease = () => {}, ahead = 0 } = options;
   return {
     cluster: new KubeCluster({ requests, namespace: "ns", name: "agent", container: "platform" }),
     ask: async () => wanted,
     check: async () => verdict,
     demandLease,
     note: fake.note,
+    sightings: fake.sightings,
     mode,
     minimum: undefined,
     baseImage: undefined,
     channel: "default",
     updater: "1.0.0",
     log: silentLog,
-    now: () => new Date(fake.seconds * 1000),
+    now: () => new Date((fake.seconds + ahead) * 1000),
     signal: options.signal ?? new AbortController().signal,
   };
 }

@@ -86,6 +86,8 @@ export function calmFacts(more: Partial<UpdateFacts> & { readonly memory?: Parti
     now: 1500,
     workload: calmWorkload(),
     pods: [readyPod(0), readyPod(1), readyPod(2)],
+    phaseFor: 1500 - (memory?.update?.started ?? 1500),
+    availableFor: 1500 - (memory?.update?.available ?? 1500),
     found: { memory: { ...emptyMemory, ...memory }, isDamaged: false },
     schedule: { windows: [{ start: 1000, stop: 2000 }], unreadable: 0 },
     mode: "apply",
