@@ -1,3 +1,4 @@
+import { usualConnectionsOfUser } from "../../core/config/connections-of-user.ts";
 import { parseHostPort } from "../../core/transport/host-port.ts";
 
 /** Options of `platform configure`; a missing one is written as a commented example. */
@@ -83,8 +84,8 @@ function authLines(wishes: ConfigWishes): string[] {
     "  proxy_listener_mode: multiplex",
     "  # New connections that proxies open in one user's name, for each kind of resource.",
     "  # connections_of_user:",
-    "  #   at_once: 2000",
-    "  #   per_second: 50",
+    `  #   at_once: ${usualConnectionsOfUser.burst}`,
+    `  #   per_second: ${usualConnectionsOfUser.perSecond}`,
   ];
 }
 

@@ -18,11 +18,8 @@ export interface Admin {
   readonly proxyAddress: string | undefined;
 }
 
-/** Calls after which something is different. */
-const changing: ReadonlySet<string> = new Set<keyof AuthClient>([
-  ...(["createToken", "createInvite", "putResource", "deleteResource"] as const),
-  ...(["unlockUser", "rotateAuthority", "changeRollout"] as const),
-]);
+/** Calls after which nothing is different: they look, or sign. All others may have made their change when the answer is lost. */
+const leavesAll = /^(get|list|find|read|index|check|watch|explain|export|sign)(?=[A-Z])/;
 
 /**
  * Runs a command with a connection to the auth service: as this auth host itself, else as the user that tsh logged in. `doubt`: what an error states when the
@@ -42,7 +39,7 @@ export async function withAdmin<T>(
   } catch (caught) {
     const thrown = loggedInAt === undefined ? caught : otherAuthority(caught, loggedInAt);
     if (!(thrown instanceof PlatformError) || (thrown.code !== "unavailable" && thrown.code !== "timeout")) throw thrown;
-    const isOpen = changing.has(sent);
+    const isOpen = sent !== "" && !leavesAll.test(sent);
     const usual = thrown.hint ?? "check that the platform runs there";
     throw new PlatformError(thrown.code, `${thrown.message} (${admin.via})${isOpen ? `; ${doubt}` : ""}`, {
       cause: thrown,

@@ -1,3 +1,4 @@
+import { usualConnectionsOfUser } from "../../core/config/connections-of-user.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../core/identity/identity.ts";
 import type { ServiceKind } from "../../core/kinds/service-kinds.ts";
@@ -52,14 +53,8 @@ const sizes = {
   recording: [{ perSecond: 2 * mib, burst: 2_048 * mib }],
 } as const;
 
-/**
- * Of a user. A page of ours takes one or two, a terminal one, a page of an application up to 32 and one for each WebSocket, SSH that the proxy records and a client
- * without `tsh` one for each connection. A connection costs a proxy and an agent some 20 ms of processor time: 50 a second are a processor's work.
- */
-const usualConnections: BucketSize = { perSecond: 50, burst: 2_000 };
-
-/** `spare`: bytes that hosts may still fill on the disk of this service. */
-export function createHostQuotas(now: () => Date, spare: () => number, ofUser = usualConnections): HostQuotas {
+/** `spare`: bytes that hosts may still fill on the disk of this service. `ofUser`: connections that proxies open in one user's name. */
+export function createHostQuotas(now: () => Date, spare: () => number, ofUser: BucketSize = usualConnectionsOfUser): HostQuotas {
   const nodes = bucketsOf(1);
   const userShares = { node: userShareOf(1), proxy: userShareOf(proxyFactor) } as const;
   const proxies = bucketsOf(proxyFactor);

@@ -10,11 +10,12 @@ import { listenersPort } from "../transport/host-port.ts";
 import { isPrefix, isWide } from "../transport/ip-prefix.ts";
 import { appServiceSchema } from "./app-service.ts";
 import { storageSchema } from "./audit-destination.ts";
+import { connectionsOfUser } from "./connections-of-user.ts";
 import { isOff } from "./cross-rules.ts";
 import { dbServiceSchema } from "./db-service.ts";
 import { kubeServiceSchema } from "./kube-service.ts";
 import { labelCommandsSchema } from "./label-commands.ts";
-import { hostPortText, oneAddress, onOff, orList, positiveDuration, sshAlgorithmKeys, wholeNumber } from "./setting.ts";
+import { hostPortText, oneAddress, onOff, orList, positiveDuration, sshAlgorithmKeys } from "./setting.ts";
 import { upgradeChannels } from "./upgrade-channels.ts";
 
 /** Default ports, as in the reference. */
@@ -81,22 +82,6 @@ const recordingMode = z.union([z.string(), z.literal(false)], recordingModeText)
   context.addIssue({ code: "custom", message: recordingModeText });
   return z.NEVER;
 });
-
-const usualPerSecond = 50;
-
-/**
- * New connections that proxies open in one user's name, for each kind of resource. The most that may be set is half of what the auth service gives one proxy for all of
- * its users (control/limits/host-quotas.ts).
- */
-const connectionsOfUser = z
-  .strictObject({
-    at_once: wholeNumber("connections", { least: 1, most: 10_000 }).default(2_000),
-    per_second: wholeNumber("connections", { least: 1, most: 250 }).optional(),
-  })
-  .transform(({ at_once, per_second = Math.min(usualPerSecond, at_once) }) => ({ at_once, per_second }))
-  .refine((size) => size.per_second <= size.at_once, {
-    error: "must not have a per_second above its at_once: a user who opens none saves up at_once, and never more",
-  });
 
 export const authSchema = z.strictObject({
   enabled: onOff.default(true),

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { editPrivateFile, readEdited } from "../../edit-private-file.ts";
 import { withFileLock } from "../../file-lock.ts";
+import { makePrivateFolder } from "../../make-private-folder.ts";
 import type { ProfileFacts } from "../../profile/profile.ts";
 import { encodeName } from "../../profile/resource-certificates.ts";
 
@@ -42,7 +43,7 @@ export async function databaseLogins(home: string, whose: Whose): Promise<readon
 export async function saveDatabaseLogins(home: string, whose: Whose, logins: readonly DatabaseLogin[]): Promise<void> {
   const path = fileOf(home, whose);
   if (logins.length === 0) return await rm(path, { force: true }).catch(failing(`could not remove ${path}`));
-  await makeFolder(join(home, "databases"));
+  await makePrivateFolder(join(home, "databases"));
   const sorted = [...logins].sort((one, two) => (one.name < two.name ? -1 : 1)).slice(-maxLogins);
   const text = `${JSON.stringify({ version: 1, user: whose.user, logins: sorted }, undefined, 2)}\n`;
   await editPrivateFile(path, () => Buffer.from(text).toString("latin1"));
@@ -50,12 +51,8 @@ export async function saveDatabaseLogins(home: string, whose: Whose, logins: rea
 
 /** Runs work that changes logins and the files of clients: one tsh at a time. Throws `invalid`, `timeout`, and what `work` throws. */
 export async function changingLogins<T>(home: string, work: () => Promise<T>): Promise<T> {
-  await makeFolder(home);
+  await makePrivateFolder(home);
   return await withFileLock(join(home, "databases.lock"), work);
-}
-
-async function makeFolder(path: string): Promise<void> {
-  await mkdir(path, { recursive: true, mode: 0o700 }).catch(failing(`could not create ${path}`));
 }
 
 function failing(what: string): (cause: unknown) => never {

@@ -1,10 +1,10 @@
-import { mkdir } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { errorText, exitCodes, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Call, Options } from "../../command.ts";
 import { parseLabels } from "../../host-filter.ts";
 import type { CliIo } from "../../io.ts";
+import { makePrivateFolder } from "../../make-private-folder.ts";
 import { isReaderGone, lostOutput, type Result, textResult, writeNote } from "../../output.ts";
 import { chosenProfile } from "../../profile/choose-profile.ts";
 import { followProfile } from "../../profile/follow-profile.ts";
@@ -35,7 +35,8 @@ export async function execOnDatabases(call: Call): Promise<Result> {
   const targets = await Promise.all(
     chosen.map((one) => withAccount(call, profile, { ...one, account: listed.find(({ name }) => name === one.name)?.account })),
   );
-  const folder = await makeFolder(options.text("outputDir"));
+  const folder = options.text("outputDir");
+  if (folder !== undefined) await makePrivateFolder(folder, "--output-dir");
   const source = await followProfile(call, profile);
   const ran = await runOnDatabases(call, targets, { sql, source, parallel, isPrefixed: targets.length > 1, folder });
   const summary = summarize(ran, targets.length);
@@ -100,14 +101,6 @@ function parallelOption(text: string | undefined): number {
   const number = /^\d{1,3}$/.test(text) ? Number(text) : 0;
   if (number >= 1 && number <= maxParallel) return number;
   throw new PlatformError("invalid", `--parallel: ${JSON.stringify(text)} is not a number of databases`, { hint: `give 1 to ${maxParallel}` });
-}
-
-async function makeFolder(path: string | undefined): Promise<string | undefined> {
-  if (path === undefined) return undefined;
-  await mkdir(path, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
-    throw new PlatformError("unavailable", `--output-dir: could not create ${path}: ${errorText(cause)}`, { cause });
-  });
-  return path;
 }
 
 interface Summary {

@@ -1,8 +1,8 @@
-import { mkdir } from "node:fs/promises";
 import { constants } from "node:os";
-import { errorText, exitCodes, PlatformError } from "../../../core/errors/platform-error.ts";
+import { exitCodes, PlatformError } from "../../../core/errors/platform-error.ts";
 import { hostnameText, type Node } from "../../../core/resources/node.ts";
 import type { Call } from "../../command.ts";
+import { makePrivateFolder } from "../../make-private-folder.ts";
 import { isReaderGone, lostOutput, type Result, textResult } from "../../output.ts";
 import { defaultLogin, type Profile } from "../../profile/profile.ts";
 import { renderLabels, renderTable } from "../../table.ts";
@@ -34,7 +34,8 @@ export async function sshToLabels(call: Call, ask: LabelsAsk): Promise<Result> {
   if (command === undefined) throw severalHosts("a shell", nodes);
   for (const [what, isAsked] of forOneHost) if (isAsked(settings)) throw severalHosts(what, nodes);
   const login = ask.login ?? defaultLogin(profile.facts);
-  const logDir = await makeFolder(options.text("logDir"));
+  const logDir = options.text("logDir");
+  if (logDir !== undefined) await makePrivateFolder(logDir, "--log-dir");
   const ran = await runOnHosts(nameHosts(nodes), { profile, login, command, settings, parallel, prefixed: options.flag("prefix"), logDir }, io);
   const { lines, status } = summarize(ran, nodes.length);
   return { ...textResult("", lines), status };
@@ -70,14 +71,6 @@ function parallelOption(text: string | undefined): number {
   const number = /^\d{1,3}$/.test(text) ? Number(text) : 0;
   if (number >= 1 && number <= maxParallel) return number;
   throw new PlatformError("invalid", `--parallel: ${JSON.stringify(text)} is not a number of hosts`, { hint: `give 1 to ${maxParallel}` });
-}
-
-async function makeFolder(path: string | undefined): Promise<string | undefined> {
-  if (path === undefined) return undefined;
-  await mkdir(path, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
-    throw new PlatformError("unavailable", `--log-dir: could not create ${path}: ${errorText(cause)}`, { cause });
-  });
-  return path;
 }
 
 const maxShown = 20;

@@ -1,10 +1,11 @@
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { errorText, PlatformError } from "../../../../core/errors/platform-error.ts";
 import { editPrivateFile, readEdited } from "../../../edit-private-file.ts";
 import { withFileLock } from "../../../file-lock.ts";
 import type { CliIo } from "../../../io.ts";
+import { makePrivateFolder } from "../../../make-private-folder.ts";
 import { editKubeconfig } from "./edit-kubeconfig.ts";
 import type { KubeconfigEdit } from "./kubeconfig-edit.ts";
 import { type Kubeconfig, listNames, parseKubeconfig } from "./parse-kubeconfig.ts";
@@ -37,11 +38,7 @@ export async function changeKubeconfig(
   decide: (config: Kubeconfig) => KubeconfigEdit,
   { removesEmpty = false }: ChangeOptions = {},
 ): Promise<boolean> {
-  try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  } catch (cause) {
-    throw new PlatformError("invalid", `could not create the folder of ${path}: ${errorText(cause)}`, { cause });
-  }
+  await makePrivateFolder(dirname(path));
   const change = (latin1: string): string => {
     const text = decoded(latin1, path);
     return Buffer.from(editKubeconfig(text, decide(parseKubeconfig(text, path).config), path)).toString("latin1");
