@@ -34,27 +34,27 @@
 {{/* Labels that never change: those of selectors. */}}
 {{- define "agent.selector" -}}
 app.kubernetes.io/name: platform-kube-agent
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: agent
 {{- end -}}
 
 {{- define "agent.updaterSelector" -}}
 app.kubernetes.io/name: platform-kube-agent
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: updater
 {{- end -}}
 
 {{/* Metadata of an object: (list $ kind-of-annotations name component). */}}
 {{- define "agent.metadata" -}}
 {{- $root := index . 0 -}}{{- $kind := index . 1 -}}{{- $name := index . 2 -}}{{- $component := index . 3 -}}
-name: {{ $name }}
+name: {{ $name | quote }}
 labels:
   app.kubernetes.io/name: platform-kube-agent
-  app.kubernetes.io/instance: {{ $root.Release.Name }}
+  app.kubernetes.io/instance: {{ $root.Release.Name | quote }}
   app.kubernetes.io/component: {{ $component }}
-  app.kubernetes.io/managed-by: {{ $root.Release.Service }}
+  app.kubernetes.io/managed-by: {{ $root.Release.Service | quote }}
   app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
-  helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
+  helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | quote }}
   {{- with index $root.Values.extraLabels $kind }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
@@ -135,7 +135,7 @@ dnsConfig:
 dnsPolicy: {{ . }}
 {{- end }}
 {{- with .Values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .Values.nodeSelector }}
 nodeSelector:
@@ -158,9 +158,9 @@ tolerations:
 {{- with .Values.tls.existingCASecretName }}
 - name: ca
   secret:
-    secretName: {{ . }}
+    secretName: {{ . | quote }}
     items:
-      - key: {{ $.Values.tls.existingCASecretKeyName }}
+      - key: {{ $.Values.tls.existingCASecretKeyName | quote }}
         path: ca.pem
 {{- end }}
 {{- end -}}
@@ -173,7 +173,13 @@ tolerations:
 {{- end }}
 {{- end -}}
 
+{{/* Mode of mounted secrets: for the group that the kubelet gives them, if there is one, since the program does not run as root. */}}
+{{- define "agent.secretMode" -}}
+{{- if .Values.podSecurityContext.fsGroup }}0440{{ else }}0444{{ end -}}
+{{- end -}}
+
 {{- define "agent.check" -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" (include "agent.name" .)) }}{{- fail (printf "the name %q cannot be that of a Service: it begins with a letter, and has small letters, digits and dashes; set fullnameOverride" (include "agent.name" .)) }}{{- end }}
 {{- $roles := splitList "," .Values.roles -}}
 {{- range $roles }}{{- if not (has (trim .) (list "kube" "app" "db")) }}{{- fail (printf "roles: %q is none of kube, app, db" (trim .)) }}{{- end }}{{- end }}
 {{- if not (regexMatch "^.+:[0-9]+$" .Values.proxyAddr) }}{{- fail "proxyAddr is required: the public address of the cluster's proxy, host:port" }}{{- end }}
