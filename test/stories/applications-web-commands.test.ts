@@ -136,6 +136,15 @@ describe("web applications from the command line", () => {
     await using web = await proxyApp("wiki");
     const curl = await run("curl", ["-sS", `http://127.0.0.1:${web.port}/`]);
     expect([curl.status, curl.stdout], curl.stderr).toEqual([0, "hello"]);
+    // As a page of another site would, whose name resolves to 127.0.0.1.
+    const foreign = await run("curl", [
+      "-sS",
+      "--resolve",
+      `attacker.example:${web.port}:127.0.0.1`,
+      "-w%{http_code}",
+      `http://attacker.example:${web.port}/`,
+    ]);
+    expect(foreign.stdout, foreign.stderr).toMatch(/^this port of tsh serves .*\n421$/s);
     await using rpc = await proxyApp("grpc");
     const session = connectHttp2(`http://127.0.0.1:${rpc.port}`);
     expect(await unary(session)).toEqual({ body: "request", status: "0", user: "named" });
