@@ -3,7 +3,7 @@ import type { NamedCommand } from "./known-commands.ts";
 
 /**
  * Commands that report on all databases (operations with their filters, the use and locks of each collection), or end the operations of others, whatever their
- * databases. Clients cancel their own by `killCursors` and `killSessions`, or by closing their connections; the operation's number for `killOp` comes from
+ * databases. Clients cancel their own by `killCursors` and by `killSessions` with ids that they have used, or by closing their connections; the operation's number for `killOp` comes from
  * `currentOp`.
  */
 const ofAllDatabases = new Set(["currentOp", "top", "lockInfo", "killOp", "killAllSessions", "killAllSessionsByPattern"]);
@@ -24,8 +24,11 @@ export function concernsAll({ name, database }: NamedCommand, command: Buffer): 
   for (const element of elementsOf(command)) {
     // Servers call such a collection `$cmd.aggregate`.
     if (element.key === name) isWithoutCollection = nameIn(element)?.startsWith("$") ?? true;
-    if (!isWithoutCollection || element.key !== "pipeline") continue;
+    if (element.key !== "pipeline") continue;
     const stage = firstStage(element);
+    // Of the collection `system.sessions`: those of all users of the account, or of all accounts.
+    if (stage === "$listSessions") return true;
+    if (!isWithoutCollection) continue;
     if (stage !== undefined && !ofOwnDatabase.has(stage) && (stage !== ofOwnUnlessAdmin || database === "admin")) return true;
   }
   return false;

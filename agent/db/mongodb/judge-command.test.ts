@@ -30,7 +30,6 @@ describe("names of databases", () => {
     ["the end of a transaction", { commitTransaction: 1 }, "admin"],
     ["buildInfo", { buildInfo: 1 }, "admin"],
     ["ping on another", { ping: 1 }, "other"],
-    ["the end of own sessions", { killSessions: [{ id: 1 }] }, "admin"],
     ["the end of own cursors", { killCursors: "c", cursors: [7] }],
     ["the warnings of the start", { getLog: "startupWarnings" }, "admin"],
     ["the accounts of it", { usersInfo: { user: "bob", db: "orders" } }],

@@ -12,6 +12,8 @@ export interface CommandRules {
   /** The account at the server. */
   readonly account: string;
   readonly mayUse: (database: string) => boolean;
+  /** Whether a `killSessions` is for sessions of the user alone. Default: of none. */
+  readonly areOwnSessions?: (command: Buffer) => boolean;
 }
 
 /** What happens to a command. */
@@ -70,6 +72,7 @@ function byNames(named: NamedCommand, request: Request, rules: CommandRules): Co
   if (!mayUseOwn && !isHarmless(name, command) && !(namesItsOwn.has(name) && database === "admin")) return deniedDatabase(database, rules.account);
   const denied = [...namedDatabases(named, request)].find((one) => !rules.mayUse(one));
   if (denied !== undefined) return deniedDatabase(denied, rules.account);
+  if (name === "killSessions" && rules.areOwnSessions?.(command) !== true && !rules.mayUse(allDatabases)) return othersSessions();
   if (name !== "listDatabases" || mayUseOwn) return { kind: "pass" };
   return { kind: "replace", command: editedDocument(command, (key) => key !== "authorizedDatabases", { authorizedDatabases: true }) };
 }
@@ -116,6 +119,11 @@ function deniedDatabase(database: string, account: string): CommandVerdict {
     `access to database name ${JSON.stringify(database.slice(0, 100))} denied for account ${account}`,
     "no role allows it in db_names",
   );
+}
+
+function othersSessions(): CommandVerdict {
+  const what = "killSessions is refused: it names no session, or one that your own connections have not used, and others may use this account too";
+  return refused("denied", what, "state the ids of sessions that you have used; those of others need all databases in db_names");
 }
 
 function refused(code: "invalid" | "denied" | "unauthenticated" | "unsupported", message: string, hint?: string): CommandVerdict {

@@ -75,6 +75,8 @@ test.for<readonly [string, Document]>([
     "$shardedDataDistribution",
     "$newOne",
   ].map((stage): [string, Document] => [`${stage} without a collection`, { aggregate: 1, pipeline: [{ [stage]: {} }, { $limit: 1 }], cursor: {} }]),
+  ["$listSessions", { aggregate: "system.sessions", pipeline: [{ $listSessions: {} }], cursor: {} }],
+  ["$listSessions of all users", { aggregate: "system.sessions", pipeline: [{ $listSessions: { allUsers: true } }], cursor: {} }],
   ["$listCatalog in explain", { explain: { aggregate: 1, pipeline: [{ $listCatalog: {} }], cursor: {} } }],
   ["$listCatalog of the collection that stands for none", { aggregate: "$cmd.aggregate", pipeline: [{ $listCatalog: {} }], cursor: {} }],
   ["the operations of all", { currentOp: 1, $all: true }],
@@ -102,7 +104,6 @@ test.for<readonly [string, Document]>([
   ["the catalogue of a collection", { aggregate: "system.version", pipeline: [{ $listCatalog: {} }], cursor: {} }],
   ["documents of the command", { aggregate: 1, pipeline: [{ $documents: [{ a: 1 }] }], cursor: {} }],
   ["no stage", { aggregate: 1, pipeline: [], cursor: {} }],
-  ["the end of own sessions", { killSessions: [{ id: 1 }] }],
   ["the end of own cursors", { killCursors: "c", cursors: [7] }],
   ["a reconfiguration", { replSetReconfig: { _id: "rs0", version: 2 } }],
 ])("at admin, %s is not taken for a database", ([, command]) => {

@@ -1,8 +1,9 @@
 import { errorDocument } from "../../../core/databases/mongodb/error-document.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { DatabaseEvent, EngineSession, ServerAccess, Settle } from "../engine.ts";
+import type { EngineSession, ServerAccess } from "../engine.ts";
 import { type Frame, FrameFilter, type Verdict } from "../frame-filter.ts";
 import { relayFrames } from "../relay-frames.ts";
+import { AwaitedResults } from "./awaited-results.ts";
 import { type MemberWish, memberWish, suitability } from "./choose-member.ts";
 import { ClientFilter } from "./client-filter.ts";
 import { commandText } from "./command-text.ts";
@@ -11,8 +12,9 @@ import { clientAnswer, memberFacts } from "./hello.ts";
 import { type CommandRules, isAudited, judgeCommand, nameOf } from "./judge-command.ts";
 import { LocalAnswers } from "./local-answers.ts";
 import type { Member } from "./open-member.ts";
-import { keptOfReply, replyResult } from "./reply-result.ts";
+import { keptOfReply } from "./reply-result.ts";
 import { knownSeeds } from "./srv-seeds.ts";
+import type { UsedSessions, UserSessions } from "./used-sessions.ts";
 import {
   answerTo,
   flag,
@@ -36,32 +38,32 @@ export interface Conversation {
   readonly member: Member;
   /** Of all sessions. */
   readonly held: HeldCommands;
+  readonly used: UsedSessions;
 }
 
 /** Longest answer to a hello that is rewritten, and maximum number of them that are awaited. */
 const maxHello = 64 * 1024;
 const maxHellos = 100;
-/** Maximum number of commands whose results are awaited for the recording. */
-const maxResults = 256;
 /** Bytes of a malformed message in its event. */
 const maxPayload = 256;
 
 /** Relays the commands of a client that has logged in, until the end of either side. Never throws. */
 export async function relayCommands(conversation: Conversation): Promise<PlatformError | undefined> {
-  return await new CommandRelay(conversation).run();
+  const relay = new CommandRelay(conversation);
+  return await relay.run().finally(() => relay.close());
 }
 
 class CommandRelay {
   readonly #conversation: Conversation;
   readonly #session: EngineSession;
   readonly #rules: CommandRules;
+  readonly #used: UserSessions;
   readonly #wish: MemberWish;
   readonly #local: LocalAnswers;
   readonly #fromServer: FrameFilter;
   /** Requests whose answers are rewritten. */
   readonly #hellos = new Set<number>();
-  /** Recorded commands whose results are awaited, by their requests. */
-  readonly #results = new Map<number, { readonly command: string; readonly settle: Settle }>();
+  readonly #results = new AwaitedResults();
   readonly #over = new AbortController();
   readonly #holder: Holder;
   /** The request whose answer the client awaits; answers to hello are not counted. */
@@ -76,13 +78,19 @@ class CommandRelay {
     this.#conversation = conversation;
     this.#session = session;
     this.#holder = { user: session.user ?? "", end: (why) => this.#over.abort(why) };
-    this.#rules = { account: access.user, mayUse: (name) => session.mayUse?.(name) ?? true };
+    this.#used = conversation.used.open(session.user ?? session.sid, session.database.name);
+    const areOwnSessions = (command: Buffer): boolean => this.#used.areOwn(command);
+    this.#rules = { account: access.user, mayUse: (name) => session.mayUse?.(name) ?? true, areOwnSessions };
     this.#wish = memberWish(knownSeeds(session.database).options);
     this.#fromServer = new FrameFilter(
       serverFrames((header) => this.#kept(header)),
       (frame) => this.#judgeAnswer(frame),
     );
     this.#local = new LocalAnswers(session.client, this.#fromServer);
+  }
+
+  close(): void {
+    this.#used.close();
   }
 
   async run(): Promise<PlatformError | undefined> {
@@ -156,6 +164,7 @@ class CommandRelay {
       case "replace":
       case "pass":
         this.#record(request);
+        this.#used.note(request.command);
         if ((request.flags & flag.moreToCome) === 0) this.#awaited = request.requestId;
         return verdict.kind === "pass" ? "pass" : withCommand(request, verdict.command);
     }
@@ -180,23 +189,7 @@ class CommandRelay {
     const event = { event: "db.session.query", ...commandText(request), ...outcome } as const;
     const room = this.#session.record(event);
     if (room !== undefined) this.#room.push(room);
-    this.#awaitResult(request, event);
-  }
-
-  #awaitResult({ requestId, flags, command }: Request, event: DatabaseEvent): void {
-    const settle = this.#session.statements?.begin(event);
-    if (settle === undefined) return;
-    // No answer is awaited.
-    if ((flags & flag.moreToCome) !== 0) {
-      settle({ outcome: "unknown" });
-      return;
-    }
-    const [oldest] = this.#results.keys();
-    if (oldest !== undefined && this.#results.size >= maxResults) {
-      this.#results.get(oldest)?.settle({ outcome: "unknown" });
-      this.#results.delete(oldest);
-    }
-    this.#results.set(requestId, { command: nameOf(command), settle });
+    this.#results.begin(request, event, this.#session.statements);
   }
 
   /** Bytes of an answer that are looked at. */
@@ -221,9 +214,7 @@ class CommandRelay {
     if (this.#awaited === responseTo) this.#awaited = hasMore ? requestId : undefined;
     if (!this.#hellos.delete(responseTo)) {
       this.#session.touch();
-      const awaited = this.#results.get(responseTo);
-      this.#results.delete(responseTo);
-      awaited?.settle(replyResult(awaited.command, readHeader(header), body));
+      this.#results.settle(readHeader(header), body);
       return "pass";
     }
     // The next answer of a stream answers this one.

@@ -1,3 +1,4 @@
+import { UUID } from "bson";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { statementLog } from "../../../test/inside/statement-log.ts";
 import { find, hello, TestSessions } from "./testing/test-sessions.ts";
@@ -54,6 +55,22 @@ describe("a connection of a MongoDB client", () => {
   test("a client that does not greet is served too", async () => {
     const { client } = await sessions.open();
     expect(await client.ask(find)).toMatchObject({ ok: 1 });
+  });
+
+  test("a user ends sessions of own connections alone", async () => {
+    const [one, two, other] = [await sessions.open(), await sessions.open(), await sessions.open({ user: "bob" })];
+    const lsid = { id: new UUID() };
+    for (const { client } of [one, two, other]) await client.ask(hello);
+    await one.client.ask({ ...find, lsid });
+    const reachedServer = (): number => sessions.server.commands.filter(({ name }) => name === "killSessions").length;
+    for (const killSessions of [[lsid], []]) {
+      const refused = expect.stringContaining("killSessions is refused");
+      expect(await other.client.ask({ killSessions, $db: "admin" })).toMatchObject({ ok: 0, errmsg: refused });
+      expect(other.events.at(-1)).toMatchObject({ event: "db.session.query", success: false, error: refused });
+    }
+    expect(reachedServer()).toBe(0);
+    await two.client.ask({ killSessions: [lsid], $db: "admin" });
+    expect(reachedServer()).toBe(1);
   });
 
   test("a refused command is answered by the agent, and the connection goes on", async () => {

@@ -7,7 +7,8 @@ import { judgeCommand } from "./judge-command.ts";
 import { type Member, openMember } from "./open-member.ts";
 import { readMessage } from "./read-message.ts";
 import { refuseClient } from "./refuse-client.ts";
-import { relayCommands } from "./relay-commands.ts";
+import { type Conversation, relayCommands } from "./relay-commands.ts";
+import { UsedSessions } from "./used-sessions.ts";
 import { clientFrames, opMsg, type Request, readRequest, withCommand } from "./wire-message.ts";
 
 /** Longest first message of a client, and the time it has for it, ms. */
@@ -16,12 +17,13 @@ const firstMs = 30_000;
 
 /** The engine of MongoDB; `held`: what all its sessions hold together. */
 export function mongodbEngine(held: HeldCommands = new HeldCommands()): Engine {
+  const shared = { held, used: new UsedSessions() };
   return async (session) => {
     const { client } = session;
     client.on("error", () => {});
     try {
       const first = await firstRequest(session);
-      return first === undefined ? undefined : await serve(session, first, held);
+      return first === undefined ? undefined : await serve(session, first, shared);
     } catch (thrown) {
       return toPlatformError(thrown);
     } finally {
@@ -29,6 +31,9 @@ export function mongodbEngine(held: HeldCommands = new HeldCommands()): Engine {
     }
   };
 }
+
+/** What all sessions of an engine have in common. */
+type Shared = Pick<Conversation, "held" | "used">;
 
 /** One for the whole process. */
 export const serveMongodb: Engine = mongodbEngine();
@@ -61,7 +66,7 @@ async function firstRequest(session: EngineSession): Promise<First | undefined> 
   }
 }
 
-async function serve(session: EngineSession, { request: first, isGreeting }: First, held: HeldCommands): Promise<PlatformError | undefined> {
+async function serve(session: EngineSession, { request: first, isGreeting }: First, shared: Shared): Promise<PlatformError | undefined> {
   session.count({ received: first.length });
   let opened: { readonly access: ServerAccess; readonly member: Member };
   try {
@@ -71,7 +76,7 @@ async function serve(session: EngineSession, { request: first, isGreeting }: Fir
     await refuseClient(session, first, error);
     return error;
   }
-  return await relayCommands({ session, first, held, ...opened });
+  return await relayCommands({ session, first, ...shared, ...opened });
 }
 
 /** The road to the server, with the client's own description; without one, if the client does not greet. */
