@@ -9,6 +9,11 @@ test("what took longest is first, what has not run yet and is not known to be lo
   expect(orderFiles(paths, times)).toEqual(["upgrades", "recording", "apps", "doctor"].map(story));
 });
 
+test("in a fresh checkout the order is that of the times that were measured last", () => {
+  const paths = ["rotation", "doctor", "readme", "upgrade-holds-and-timer", "upgrades", "power-cuts"].map(story);
+  expect(orderFiles(paths, {})).toEqual(["upgrades", "power-cuts", "readme", "upgrade-holds-and-timer", "rotation", "doctor"].map(story));
+});
+
 test.each([
   ["nothing has run yet", {}],
   ["all have run", { kubernetes: 40, "kubernetes-rules": 90, "kubernetes-agents": 20, apps: 50, crash: 30, recording: 90, doctor: 0 }],
