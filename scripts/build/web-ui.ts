@@ -13,7 +13,7 @@ import { build } from "esbuild";
  */
 
 /** A file of the Web UI. */
-interface UiFile {
+export interface UiFile {
   readonly name: string;
   readonly bytes: Uint8Array;
 }
@@ -27,7 +27,7 @@ const types: Readonly<Record<string, string>> = {
 
 /** Bundles `web/`, names each file by its content, compresses all of them and puts them into one archive. Two runs give the same bytes. */
 export async function makeUiArchive(root: string): Promise<Buffer> {
-  const assets = await bundle(root);
+  const assets = await bundleUi(root);
   const icon = named("icon.svg", await readFile(join(root, "web/icon.svg")));
   const template = await readFile(join(root, "web/index.html"), "utf8");
   const places: Readonly<Record<string, string>> = { icon: icon.name, script: entryOf(assets, ".js"), style: entryOf(assets, ".css") };
@@ -35,7 +35,8 @@ export async function makeUiArchive(root: string): Promise<Buffer> {
   return archive([{ name: "index.html", bytes: Buffer.from(html) }, icon, ...assets]);
 }
 
-async function bundle(root: string): Promise<readonly UiFile[]> {
+/** Bundles `web/`: each file is named by its content. Equal sources give equal files, wherever they and node_modules are. */
+export async function bundleUi(root: string): Promise<readonly UiFile[]> {
   const { outputFiles } = await build({
     absWorkingDir: root,
     entryPoints: { main: "web/main.tsx", style: "web/style/main.css" },
@@ -43,6 +44,8 @@ async function bundle(root: string): Promise<readonly UiFile[]> {
     entryNames: "[name]-[hash]",
     chunkNames: "[name]-[hash]",
     bundle: true,
+    // The hash in a file's name is of its sources' paths too: what a linked node_modules has is named as if it were here.
+    preserveSymlinks: true,
     splitting: true,
     minify: true,
     write: false,
