@@ -1,27 +1,23 @@
-import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
-import { copyFile, mkdir, rename, rm, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
-import { holdLock } from "./hold-lock.ts";
+import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { contentsDigest, keptFolder } from "./kept-folder.ts";
 import { debianRoot, type RpmManager, rpmPackages, rpmScript } from "./machine-recipes.ts";
 import { output, run } from "./program.ts";
 
-const cache: string = resolve(import.meta.dirname, "../../.cache/world/machines");
-
 /**
  * Read-only folders for an overlay, top first: the Debian root that all machines share, and the layers over it. Each is made
- * at its first use (the root takes 25 s, the rpm layer 15 s) and kept, named for its recipe.
+ * at its first use (the root takes 25 s, the rpm layer 15 s) and kept for all checkouts of this machine, named for its recipe.
  */
 export async function machineLayers(rpm: RpmManager | undefined, packages: readonly string[]): Promise<string[]> {
-  const root = await layer("root", debianRoot, makeRoot);
+  const root = await layer("root", { debianRoot, how: makeRoot.toString() }, makeRoot);
   const layers = [root];
   if (rpm !== undefined) {
     const recipe = { packages: rpmPackages[rpm], script: rpmScript };
-    layers.unshift(await layer(rpm, { recipe, layers }, (dir) => makeLayer(dir, layers, recipe)));
+    layers.unshift(await layerOver(layers, rpm, recipe));
   }
   if (packages.length > 0) {
     const recipe = { packages, script: "" };
-    layers.unshift(await layer("more", { recipe, layers }, (dir) => makeLayer(dir, layers, recipe)));
+    layers.unshift(await layerOver(layers, "more", recipe));
   }
   return layers;
 }
@@ -32,25 +28,20 @@ interface Recipe {
   readonly script: string;
 }
 
-async function layer(name: string, recipe: unknown, make: (dir: string) => Promise<void>): Promise<string> {
-  const digest = createHash("sha256").update(JSON.stringify(recipe)).digest("hex").slice(0, 12);
-  const path = join(cache, `${name}-${digest}`);
-  if (existsSync(path)) return path;
-  return await holdLock(join(cache, "lock"), async () => {
-    if (existsSync(path)) return path;
-    const half = join(cache, `${name}.half`);
-    await clear(half);
-    await mkdir(half);
-    await make(half);
-    await rename(half, path);
-    return path;
-  });
+/** Another way to make it, or another layer below, is another layer. */
+async function layerOver(below: readonly string[], name: string, recipe: Recipe): Promise<string> {
+  const contents = { recipe, how: makeLayer.toString(), below: await Promise.all(below.map(contentsDigest)) };
+  return await layer(name, contents, (dir) => makeLayer(dir, below, recipe));
 }
 
-/** Leftovers of a killed attempt. */
-async function clear(half: string): Promise<void> {
-  for (const mount of ["root/proc", "root", "proc", "sys", "dev"]) await run("umount", ["--lazy", "--quiet", join(half, mount)]);
-  await rm(half, { recursive: true, force: true });
+async function layer(name: string, contents: unknown, make: (dir: string) => Promise<void>): Promise<string> {
+  return await keptFolder({ name: `machine-${name}`, contents }, make, { release });
+}
+
+/** Mounts of a killed attempt, in the half-made folder and beside it. */
+async function release(half: string): Promise<void> {
+  const mounts = [`${half}.mount/proc`, `${half}.mount`, ...["proc", "sys", "dev"].map((name) => join(half, name))];
+  for (const mount of mounts) await run("umount", ["--lazy", "--quiet", mount]);
 }
 
 async function makeRoot(dir: string): Promise<void> {
@@ -64,8 +55,7 @@ async function makeRoot(dir: string): Promise<void> {
 }
 
 async function makeLayer(dir: string, below: readonly string[], recipe: Recipe): Promise<void> {
-  const [work, root] = [`${dir}.work`, join(dir, "../root.mount")];
-  await run("umount", ["--recursive", "--lazy", "--quiet", root]);
+  const [work, root] = [`${dir}.work`, `${dir}.mount`];
   await rm(work, { recursive: true, force: true });
   for (const folder of [work, root]) await mkdir(folder, { recursive: true });
   await output("mount", ["-t", "overlay", "overlay", "-o", `lowerdir=${below.join(":")},upperdir=${dir},workdir=${work}`, root]);
