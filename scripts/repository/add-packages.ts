@@ -1,4 +1,4 @@
-import { copyFile, link, mkdir, readdir, readFile, stat } from "node:fs/promises";
+import { copyFile, link, mkdir, readdir, readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { run } from "../build/run.ts";
 import { poolPath } from "./apt-tree.ts";
@@ -88,5 +88,7 @@ async function signWhenNeeded(file: string, signer: Signer): Promise<void> {
 
 async function linkTo(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true });
-  if ((await stat(from).catch(() => undefined)) !== undefined) await link(from, to);
+  await link(from, to).catch((cause: NodeJS.ErrnoException) => {
+    throw new Error(`could not keep ${basename(from)}, which is published: ${cause.message}`, { cause });
+  });
 }

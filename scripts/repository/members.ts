@@ -8,8 +8,13 @@ export type Members = ReadonlyMap<string, readonly Channel[]>;
 const name = "members.json";
 
 export async function readMembers(publication: string): Promise<Members> {
-  const read = JSON.parse(await readFile(join(publication, name), "utf8")) as Readonly<Record<string, readonly Channel[]>>;
-  return new Map(Object.entries(read));
+  const file = join(publication, name);
+  try {
+    const read = JSON.parse(await readFile(file, "utf8")) as Readonly<Record<string, readonly Channel[]>>;
+    return new Map(Object.entries(read));
+  } catch (cause) {
+    throw new Error(`could not read ${file}, the list of the packages that are published now: ${String(cause)}`, { cause });
+  }
 }
 
 export async function writeMembers(publication: string, members: Members): Promise<void> {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { access, copyFile, link, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { access, copyFile, link, mkdir, readdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import semver from "semver";
 import { type Blob, type Descriptor, describe, imageTypes, json } from "../image/oci-layout.ts";
@@ -138,7 +138,9 @@ class Repository {
 }
 
 /** Only what has the digest that it is named for is published. */
-async function linkOrCopy(source: string, target: string, digest: string): Promise<void> {
+async function linkOrCopy(named: string, target: string, digest: string): Promise<void> {
+  // A symbolic link would be linked as such, and lead out of the publication.
+  const source = await realpath(named);
   const hash = createHash("sha256");
   for await (const chunk of createReadStream(source)) hash.update(chunk as Buffer);
   if (`sha256:${hash.digest("hex")}` !== digest) throw new Error(`${source} has another digest than its name`);

@@ -1,5 +1,5 @@
-import { mkdir, open, readdir, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { mkdir, open, readdir, readlink, realpath, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { addClients } from "./add-clients.ts";
 import { type AddInput, addPackages } from "./add-packages.ts";
 import { writeAptTree } from "./apt-tree.ts";
@@ -32,6 +32,7 @@ export interface Published {
 export const served = ["keys", "apt", "yum", "client", "charts", "oci"];
 /** No dot in front: proxies serve nothing that is hidden. */
 export const publications = "published";
+const publicationName = /^\d+-\d+$/;
 
 /**
  * Publishes packages into a repository for apt, yum and zypper, or makes one. Each publication is a tree of its own, hard-linked
@@ -42,18 +43,69 @@ export async function publishRepository(request: PublishRequest): Promise<Publis
   await mkdir(join(out, publications), { recursive: true });
   await using _lock = await lockRepository(out);
   await using signer = await openSigner(request.keys);
-  const current = await readlink(join(out, "apt")).catch(() => undefined);
-  const before = current === undefined ? undefined : join(out, current, "..");
+  const links = await servedLinks(out);
+  // A first run that was cut has made some of them.
+  const current = links.get("apt") ?? [...links.values()][0];
+  const before = current === undefined ? undefined : join(out, dirname(current));
   const name = `${now.getTime()}-${process.pid}`;
   const fresh = join(out, publications, name);
   await mkdir(fresh);
+  let published: Published;
   try {
-    const published = await fill({ fresh, before, signer }, request);
-    for (const part of served) await switchTo(join(out, part), join(publications, name, part));
-    await removeOld(out, current === undefined ? [name] : [name, basename(join(current, ".."))]);
-    return published;
+    published = await fill({ fresh, before, signer }, request);
+    await switchAll({ out, name, links });
   } catch (failure) {
     await rm(fresh, { recursive: true, force: true });
+    throw failure;
+  }
+  // From here on readers see it, whatever fails.
+  await removeOld(out, before === undefined ? [name] : [name, basename(before)]);
+  return published;
+}
+
+/**
+ * What readers see now: the target of each link, by its name. Throws for anything but a link to a publication of this repository: it was made by somebody
+ * else, and would be overwritten, or taken for a repository without earlier versions.
+ */
+async function servedLinks(out: string): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  for (const part of served) {
+    const path = join(out, part);
+    const target = await readlink(path).catch((thrown: NodeJS.ErrnoException) => {
+      if (thrown.code === "ENOENT") return undefined;
+      if (thrown.code === "EINVAL")
+        throw new Error(`${path} is not a link of this repository: move it away, or give another folder`, { cause: thrown });
+      throw thrown;
+    });
+    if (target === undefined) continue;
+    const [folder = "", name = "", own = "", ...more] = target.split("/");
+    if (folder !== publications || !publicationName.test(name) || own !== part || more.length > 0)
+      throw new Error(`${path} leads to ${target}, which is not a publication of this repository: remove that link, or give another folder`);
+    found.set(part, target);
+  }
+  return found;
+}
+
+interface Switch {
+  readonly out: string;
+  readonly name: string;
+  /** The links as they were. */
+  readonly links: ReadonlyMap<string, string>;
+}
+
+/** Switches the links to the publication of this name. If one fails, all are as they were. */
+async function switchAll({ out, name, links }: Switch): Promise<void> {
+  const done: string[] = [];
+  try {
+    for (const part of served) {
+      await switchTo(join(out, part), join(publications, name, part));
+      done.push(part);
+    }
+  } catch (failure) {
+    for (const part of done) {
+      const target = links.get(part);
+      await (target === undefined ? rm(join(out, part), { force: true }) : switchTo(join(out, part), target));
+    }
     throw failure;
   }
 }
@@ -96,13 +148,16 @@ async function switchTo(link: string, target: string): Promise<void> {
 
 /** The publication before stays for readers in the middle of it. */
 async function removeOld(out: string, kept: readonly string[]): Promise<void> {
-  const all = (await readdir(join(out, publications))).filter((name) => /^\d+-\d+$/.test(name));
+  const all = (await readdir(join(out, publications))).filter((name) => publicationName.test(name));
   for (const name of all) if (!kept.includes(name)) await rm(join(out, publications, name), { recursive: true });
 }
 
 /** Keeps others from changing the repository in `out`. */
 export async function lockRepository(out: string): Promise<AsyncDisposable> {
-  const file = join(out, publications, "lock");
+  const folder = join(out, publications);
+  if ((await realpath(folder)) !== join(await realpath(out), publications))
+    throw new Error(`${folder} is a link to ${await realpath(folder)}: give the repository's own folder, since nothing outside of it is written`);
+  const file = join(folder, "lock");
   try {
     await (await open(file, "wx")).close();
   } catch (failure) {
