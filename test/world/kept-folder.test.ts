@@ -38,6 +38,8 @@ test.each([
   ["a file is gone", (path: string) => rm(join(path, "file"))],
   ["a file is empty", (path: string) => writeFile(join(path, "file"), "")],
   ["its list is gone", (path: string) => rm(`${path}.list`)],
+  ["its list is empty", (path: string) => writeFile(`${path}.list`, "")],
+  ["its list was cut", (path: string) => writeFile(`${path}.list`, "f 644 5 file\n")],
   ["the folder is gone", (path: string) => rm(path, { recursive: true })],
 ])("one that is damaged is made again: %s", async (_, damage) => {
   const cache = await emptyCache();
@@ -45,6 +47,15 @@ test.each([
   await damage(keptPath(recipe, cache));
   expect(await useElsewhere(cache)).toBe("1");
   expect(await contentsOf(cache)).toBe("whole");
+});
+
+test("one that is made again keeps its files for those that use them", async () => {
+  const cache = await emptyCache();
+  await useElsewhere(cache);
+  await rm(`${keptPath(recipe, cache)}.list`);
+  expect(await useElsewhere(cache)).toBe("1");
+  const [aside = ""] = (await readdir(cache)).filter((name) => name.includes(".aside-"));
+  expect(await readFile(join(cache, aside, "file"), "utf8")).toBe("whole");
 });
 
 test("an attempt that failed or was killed leaves nothing in the next one", async () => {

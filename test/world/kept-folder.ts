@@ -68,13 +68,16 @@ export async function keptFolder(recipe: Recipe, fill: (folder: string, path: st
   async function provide(): Promise<void> {
     if (!(await isWhole(path)))
       await holdLock(`${path}.lock`, async () => {
+        await utimes(`${path}.lock`, new Date(), new Date());
         if (await isWhole(path)) return;
         const half = `${path}.half`;
         await release?.(half);
-        await remove(half, path);
+        await remove(half);
+        await setAside(path);
         await mkdir(half);
         await fill(half, path);
-        await writeFile(listOf(path), await listing(half));
+        await writeFile(listOf(path), `${await listing(half)}${lastLine}`);
+        await output("sync", ["--file-system", half]);
         await rename(half, path);
         await removeUnused(cache).catch(() => {});
       });
@@ -89,6 +92,14 @@ export async function contentsDigest(path: string): Promise<string> {
     .digest("hex");
 }
 
+/** Other tests may have it mounted: its files stay until it is removed with what was not used for long. */
+async function setAside(path: string): Promise<void> {
+  if (existsSync(path)) await rename(path, `${path}.aside-${Date.now()}`);
+}
+
+/** A list that was cut does not end with it. */
+const lastLine = "end\n";
+
 /** What was in the folder when it was made. */
 function listOf(path: string): string {
   return `${path}.list`;
@@ -99,10 +110,21 @@ async function listing(folder: string): Promise<string> {
   return await output("find", [folder, "-mindepth", "1", "-type", "d", "-printf", "%y %m %P\\n", "-o", "-printf", "%y %m %s %P\\n"]);
 }
 
+/** Not while another process makes it again. */
 async function isWhole(path: string): Promise<boolean> {
-  if (!existsSync(path) || !existsSync(listOf(path))) return false;
-  const there = new Set((await listing(path)).split("\n"));
-  return (await readFile(listOf(path), "utf8")).split("\n").every((line) => there.has(line));
+  try {
+    const list = await readFile(listOf(path), "utf8");
+    const there = new Set((await listing(path)).split("\n"));
+    return (
+      list.endsWith(`\n${lastLine}`) &&
+      list
+        .slice(0, -lastLine.length)
+        .split("\n")
+        .every((line) => there.has(line))
+    );
+  } catch {
+    return false;
+  }
 }
 
 /** Nothing that is mounted in them. */
@@ -117,7 +139,10 @@ async function removeUnused(cache: string): Promise<void> {
     const used = await stat(listOf(path)).catch(() => stat(`${path}.lock`));
     return used.mtimeMs < since;
   };
-  const paths = (await readdir(cache)).filter((name) => /-[0-9a-f]{12}\.lock$/.test(name)).map((name) => join(cache, name.slice(0, -".lock".length)));
+  const names = await readdir(cache);
+  const aside = names.filter((name) => Number(/\.aside-(\d+)$/.exec(name)?.[1] ?? since) < since);
+  await remove(...aside.map((name) => join(cache, name)));
+  const paths = names.filter((name) => /-[0-9a-f]{12}\.lock$/.test(name)).map((name) => join(cache, name.slice(0, -".lock".length)));
   for (const path of paths) {
     if (!(await isUnused(path))) continue;
     await holdLock(`${path}.lock`, async () => {
