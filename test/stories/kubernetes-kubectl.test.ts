@@ -30,7 +30,7 @@ const manifest = JSON.stringify({
  * What `wait` of kubectl 1.36 sometimes prints at its end, without us too: the condition is met, and the watch that it cancels reports that it was cancelled. Which of
  * the two comes first depends on the machine alone.
  */
-const cancelledWatch = /^E\d{4} [\d:.]+ +\d+ reflector\.go:\d+\] "Failed to watch" err="Get .*: context canceled" .*\n/m;
+const cancelledWatch = /^E\d{4} [\d:.]+ +\d+ reflector\.go:\d+\] "Failed to watch" err="Get .*: context canceled" .*\n/gm;
 
 await describeKube("what stock kubectl prints through us", (world) => {
   let platform: KubePlatform;
