@@ -16,7 +16,7 @@ test("a pod that has waited for its image counts as not ready from the start of 
   expect([podFault(found, began + 299), podFault(found, began + 300)]).toEqual([undefined, "unready"]);
 });
 
-test("a pod that waits for another container, or for a failing init container, has no fault of its own", () => {
+test("a pod that waits for another container, or for a failing init container, has no fault of its own; beside a failing sidecar it may have", () => {
   const statuses = (own: object, more: object = {}) => ({
     ...pod({}),
     status: {
@@ -42,4 +42,8 @@ test("a pod that waits for another container, or for a failing init container, h
     expect(found).toMatchObject({ isHeld: true, fault: undefined, why });
     expect(found && podFault(found, late)).toBeUndefined();
   }
+  const sidecar = { initContainerStatuses: [{ name: "mesh", state: { waiting: { reason: "CrashLoopBackOff" } } }] };
+  const crashing = parsePod(statuses({ ready: false, state: { waiting: { reason: "CrashLoopBackOff" } } }, sidecar), "platform");
+  expect(crashing).toMatchObject({ isHeld: false, fault: "crash" });
+  expect(crashing && podFault(crashing, late)).toBe("crash");
 });

@@ -98,10 +98,17 @@ function heldBy(status: JsonObject, containerName: string): string | undefined {
       .find(({ ready }) => ready !== true);
     return other === undefined ? "a readiness gate of the pod is not passed" : plain(`container ${textOf(other.name)} is not ready`);
   }
+  // It runs or has run: those that stay beside it (sidecars, restartPolicy: Always) do not excuse it.
+  if (hasBegun(own)) return undefined;
   const init = listOf(status.initContainerStatuses)
     .map(objectOf)
     .find(({ state }) => hasFailed(objectOf(state)));
   return init === undefined ? undefined : plain(`init container ${textOf(init.name)} fails`);
+}
+
+/** Whether the init containers before it have let it begin. */
+function hasBegun(own: JsonObject | undefined): boolean {
+  return own !== undefined && textOf(objectOf(objectOf(own.state).waiting).reason) !== "PodInitializing";
 }
 
 function hasFailed({ waiting, terminated }: JsonObject): boolean {

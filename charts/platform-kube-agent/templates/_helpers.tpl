@@ -175,7 +175,7 @@ tolerations:
 
 {{/* Mode of mounted secrets: for the group that the kubelet gives them, if there is one, since the program does not run as root. */}}
 {{- define "agent.secretMode" -}}
-{{- if .Values.podSecurityContext.fsGroup }}0440{{ else }}0444{{ end -}}
+{{- if (.Values.podSecurityContext | default dict).fsGroup }}0440{{ else }}0444{{ end -}}
 {{- end -}}
 
 {{- define "agent.check" -}}
