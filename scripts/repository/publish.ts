@@ -55,7 +55,7 @@ export async function publishRepository(request: PublishRequest): Promise<Publis
     published = await fill({ fresh, before, signer }, request);
     await switchAll({ out, name, links });
   } catch (failure) {
-    await rm(fresh, { recursive: true, force: true });
+    if (!(failure instanceof HalfSwitched)) await rm(fresh, { recursive: true, force: true });
     throw failure;
   }
   // From here on readers see it, whatever fails.
@@ -102,11 +102,20 @@ async function switchAll({ out, name, links }: Switch): Promise<void> {
       done.push(part);
     }
   } catch (failure) {
+    const left: unknown[] = [];
     for (const part of done) {
       const target = links.get(part);
-      await (target === undefined ? rm(join(out, part), { force: true }) : switchTo(join(out, part), target));
+      await (target === undefined ? rm(join(out, part), { force: true }) : switchTo(join(out, part), target)).catch((thrown) => left.push(thrown));
     }
+    if (left.length > 0) throw new HalfSwitched([failure, ...left]);
     throw failure;
+  }
+}
+
+/** Some links lead to the new publication, which has to stay for readers. The next run switches all of them. */
+class HalfSwitched extends AggregateError {
+  constructor(errors: readonly unknown[]) {
+    super(errors, `only a part of the repository was switched to the new packages: run it again (${String(errors[0])})`);
   }
 }
 
