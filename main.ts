@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import { failureParts } from "./core/errors/platform-error.ts";
 import { exitWith, nameProcess } from "./core/processes/own-process.ts";
 import { version } from "./core/versions/version.ts";
 
@@ -13,9 +14,8 @@ nameProcess(name);
 
 process.on("uncaughtException", (thrown: unknown) => {
   // Of an error and one of the clean-up after it, the first one is why.
-  for (let one = thrown; one !== undefined; one = one instanceof SuppressedError ? one.error : undefined) {
-    const shown: unknown = one instanceof SuppressedError ? one.suppressed : one;
-    const { message, stack } = shown instanceof Error ? shown : new Error(String(shown));
+  for (const part of failureParts(thrown)) {
+    const { message, stack } = part instanceof Error ? part : new Error(String(part));
     process.stderr.write(`ERROR: ${name}: internal error: ${message}\n${stack ?? ""}\n`);
   }
   process.exit(1);

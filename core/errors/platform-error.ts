@@ -62,7 +62,7 @@ export function toPlatformError(thrown: unknown): PlatformError {
 
 /** What failed, and then what failed in the clean-up after it (`using`), in the order in which it happened. */
 export function failureParts(thrown: unknown): readonly [unknown, ...unknown[]] {
-  // Browsers of a year ago have no SuppressedError, and no `using`.
+  // Node.js 22 and browsers of a year ago have no SuppressedError: what `using` throws there is one by name alone.
   if (!(thrown instanceof Error && thrown.name === "SuppressedError" && "suppressed" in thrown && "error" in thrown)) return [thrown];
   return [...failureParts(thrown.suppressed), ...failureParts(thrown.error)];
 }

@@ -47,7 +47,8 @@ export function createLog(options: LogOptions, fixed: LogFields = {}): Log {
 export const silentLog: Log = createLog({ level: "error", format: "text", write: () => {} });
 
 function plain(value: unknown): unknown {
-  if (value instanceof SuppressedError) return failureParts(value).map(plain).join(`; ${cleanupFailed}: `);
+  const parts = value instanceof Error ? failureParts(value) : [];
+  if (parts.length > 1) return parts.map(plain).join(`; ${cleanupFailed}: `);
   if (value instanceof Error) return value.cause === undefined ? value.message : `${value.message} (${String(plain(value.cause))})`;
   if (typeof value === "bigint") return value.toString();
   return value;

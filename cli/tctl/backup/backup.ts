@@ -7,7 +7,7 @@ import { pipeline } from "node:stream/promises";
 import { setImmediate as immediate } from "node:timers/promises";
 import { isMainThread } from "node:worker_threads";
 import { createGzip } from "node:zlib";
-import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import { errorText, failureParts, PlatformError } from "../../../core/errors/platform-error.ts";
 import { catchEndings } from "../../catch-endings.ts";
 import type { Call } from "../../command.ts";
 import type { Result } from "../../output.ts";
@@ -36,7 +36,7 @@ export async function backup(call: Call): Promise<Result> {
     return { data: { file, size, files }, text: describe(file, size, files), notes: [secretNote] };
   } catch (thrown) {
     // What is left behind has to be named first.
-    if (!(thrown instanceof SuppressedError)) caught.end();
+    if (failureParts(thrown).length === 1) caught.end();
     throw thrown;
   }
 }
