@@ -86,7 +86,10 @@ test("the answer kept for kubectl is private at its creation, and goes with its 
   expect(await readdir(folder)).toHaveLength(4);
   await dropCertificates(home, proxy, { kind: "kube", names: ["Prod"] });
   expect(await readdir(folder)).toEqual([]);
+  // Nothing would write it again.
+  await writeFile(join(folder, "%50rod.pem"), "KEY");
   await store();
+  expect(await readdir(folder)).not.toContain("%50rod.pem");
   await dropCertificates(home, proxy, { kind: "kube" });
   expect(await readdir(folder)).toEqual([]);
   await store();

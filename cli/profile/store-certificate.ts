@@ -25,6 +25,10 @@ export async function storeCertificate(home: string, proxy: HostPort, held: Reso
         await writePrivate(made, text.endsWith("\n") ? text : `${text}\n`);
       }
       takeNames(join(folder, certificatePaths(held).certificate), fresh);
+      // What an earlier tsh wrote for this kind and this one does not: it would be an expired certificate, with a key, for good.
+      const written = new Set(fresh.map(({ path }) => path));
+      for (const path of Object.values(certificatePaths(held)).map((file) => join(folder, file)))
+        if (!written.has(path)) await rm(path, { force: true });
     } catch (cause) {
       throw new PlatformError("invalid", `could not write a certificate in ${folder}: ${errorText(cause)}`, {
         cause,

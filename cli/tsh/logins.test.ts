@@ -69,7 +69,7 @@ test("the contexts of kubectl that a damaged profile may have left are named", a
   const io = memoryIo({ TSH_HOME: home, HOME: home, KUBECONFIG: config });
   expect([await runProgram(tsh, ["logout"], io), io.out()]).toEqual([1, "Logged out of p:3080.\n"]);
   expect(io.err()).toBe(
-    "The profile p:3080 was damaged, and this context of kubectl may be from it: test-prod; remove it with: kubectl config delete-context test-prod\n",
+    "The profile p:3080 was damaged, and this context of kubectl may be from it: test-prod; if no other login has written it, remove it with: kubectl config delete-context test-prod\n",
   );
 });
 

@@ -8,6 +8,7 @@ import { loadFacts, type NamedProxy, proxyOption } from "../profile/choose-profi
 import { loginCommand, loginsOf, type ProfileFacts } from "../profile/profile.ts";
 import { listProfiles, profileName, type StoredProfile, storedProfiles, tshHome } from "../profile/profile-folder.ts";
 import { leftProfiles, removeDamagedCurrent, removeProfile } from "../profile/save-profile.ts";
+import { shellQuote } from "../shell-quote.ts";
 import { renderFacts } from "../table.ts";
 
 /** `tsh status`: shows the logins and their expiry. Exit status 3 when the current login is missing or expired. */
@@ -83,7 +84,7 @@ async function forgetSettings(
         );
   const contexts = others.map(
     (context) =>
-      `The profile ${damaged.join(", ")} was damaged, and this context of kubectl may be from it: ${context}; remove it with: kubectl config delete-context ${context}`,
+      `The profile ${damaged.join(", ")} was damaged, and this context of kubectl may be from it: ${context}; if no other login has written it, remove it with: ${shellQuote(["kubectl", "config", "delete-context", context])}`,
   );
   return [...databases, ...kubes, ...contexts];
 }
