@@ -140,7 +140,7 @@ function openLive({ now, log }: Pick<AuthContext, "now" | "log">) {
 function openQueues(): Pick<AuthContext, "queues" | "longSearches" | "slowQueues" | "connectionQueues" | "reviews"> {
   return {
     queues: createQueues({ atOnce: 1, waiting: 15 }),
-    longSearches: createQueue({ atOnce: 1, waiting: 15, what: "long searches of the audit log" }),
+    longSearches: createQueue({ atOnce: 4, waiting: 12, what: "long searches of the audit log" }),
     slowQueues: createQueues({ atOnce: 1, waiting: maxSlow - 1 }),
     connectionQueues: createQueues({ atOnce: 1, waiting: maxChanges - 1 }),
     reviews: createFairQueue({ atOnce: 4, waiting: 200, what: "joins by service accounts" }),

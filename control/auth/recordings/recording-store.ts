@@ -34,7 +34,11 @@ export interface RecordingStore {
 
 export function openRecordingStore(path: string): RecordingStore {
   const database = openDatabase({ path, applicationId: 0x52454331, migrations: [schema] });
-  guarded(path, () => database.exec(additions));
+  try {
+    database.exec(additions);
+  } catch {
+    // Lists are slower without it. A full disk, which is the likely reason, must not keep the auth service from its start.
+  }
   const sync = new WalSync({ database, path });
   const work = <T>(run: () => T): T => {
     if (!database.isOpen) throw new PlatformError("unavailable", "the recordings are closed");
