@@ -96,7 +96,7 @@ export interface EngineSession {
    * when the audit cannot be kept and the session must end.
    */
   record(event: DatabaseEvent): Promise<void> | undefined;
-  /** After the login: whether each event must be recorded before what it is about goes on to the server (`record_session: strict`). Default: no. */
+  /** After the login: whether each event must be handed to the audit before what it is about goes on to the server (`record_session: strict`). Default: no. */
   readonly isStrict?: boolean;
   /** After the login: where statements are recorded, beside their events for the audit. Undefined: they are not. */
   readonly statements?: StatementLog | undefined;

@@ -25,6 +25,9 @@ export function allowedSetCookie(value: string, host: string): string | undefine
   return [pair, ...kept].join(";");
 }
 
+/** What `"*"` means without cookies (Clear Site Data, 3.1). */
+const allButCookies = '"cache", "storage", "executionContexts"';
+
 /**
  * A Clear-Site-Data header as the client may get it, without what clears cookies: a browser clears those of all hosts below the same domain then, the
  * platform's among them. Undefined when nothing is left. Pure.
@@ -33,6 +36,7 @@ export function allowedClearSiteData(value: string): string | undefined {
   const kept = value
     .split(",")
     .map((type) => type.trim())
+    .map((type) => (type === '"*"' ? allButCookies : type))
     .filter((type) => type !== "" && !/cookies|\*/i.test(type));
   return kept.length === 0 ? undefined : kept.join(", ");
 }

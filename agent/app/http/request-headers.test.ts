@@ -107,11 +107,11 @@ test.for([
 test.for([
   ['"cache"', '"cache"'],
   ['"cookies"', undefined],
-  ['"*"', undefined],
+  ['"*"', '"cache", "storage", "executionContexts"'],
   ["*", undefined],
   ['"cache", "cookies", "storage"', '"cache", "storage"'],
   ['"storage","COOKIES" ,"executionContexts"', '"storage", "executionContexts"'],
-  [' "cookies"\t, "*"', undefined],
+  [' "cookies"\t, "*"', '"cache", "storage", "executionContexts"'],
   ['"cookies";a=1, "clientHints"', '"clientHints"'],
   ["cookies, cache", "cache"],
   ["", undefined],

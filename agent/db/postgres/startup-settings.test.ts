@@ -25,17 +25,18 @@ test.for([
   expect(settings({ options })).toEqual(expected);
 });
 
-test("secrets of an application are masked, and no setting of the server", () => {
+test("what can be a secret is masked, and no setting of the server", () => {
   const secrets = {
     "app.password": "S3cret",
     "request.jwt.claims": "S3cret",
     "Vault.Token": "S3cret",
     "app.api_key": "S3cret",
     "keys.mine": "S3cret",
+    password: "S3cret",
   };
   const options = "-c app.password=S3cret --my.secret_thing=S3cret -cvault.token=S3=cret\\ S3cret";
   const shown = settings({ ...secrets, options });
-  expect(shown).toHaveLength(8);
+  expect(shown).toHaveLength(9);
   for (const setting of shown) expect(setting).toMatch(/^[\w.]+=\*\*\*$/i);
   expect(settings({ password_encryption: "md5", "app.user": "bob" })).toEqual(["password_encryption=md5", "app.user=bob"]);
 });

@@ -7,8 +7,11 @@ import type { Parameter } from "./first-packet.ts";
 
 /** Parameters of a startup packet that the event has in fields of their own. */
 const others = new Set(["user", "database", "replication", "application_name"]);
-/** In the names of an application's own settings, which have a dot: one that can hold a secret. None of the server's own does that a user can set. */
-const secret = /pass|pwd|secret|token|credential|jwt|key/i;
+/** In the name of a setting: it can hold a secret. The first also where a client takes its password for a setting, the second in an application's own, which have a dot. */
+const secret = /pass|pwd|secret|token|credential|jwt/i;
+const key = /key/i;
+/** The only setting of the server with such a name that a user can set. */
+const notSecret = "password_encryption";
 
 /**
  * The settings of a startup packet as `name=value`, those in `options` too: they can change what statements do (`search_path`, `role`). Throws PlatformError
@@ -26,7 +29,8 @@ function settingsOf({ name, value }: Parameter): readonly string[] {
 }
 
 function settingText(name: string, value: string): string {
-  return `${name}=${name.includes(".") && secret.test(name) ? "***" : value}`;
+  const isSecret = (secret.test(name) && name !== notSecret) || (name.includes(".") && key.test(name));
+  return `${name}=${isSecret ? "***" : value}`;
 }
 
 /** `-c name=value`, `-cname=value` and `--name=value` are settings; any other argument stays as it is. */

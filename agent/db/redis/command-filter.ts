@@ -160,7 +160,9 @@ export class CommandFilter implements Filter {
     if (length < 0) throw protocolError("invalid bulk length");
     reading.at += line.length;
     command.bytes += length;
-    this.#argument = new ArgumentReader(length, scriptPlace(command) === command.count - command.left);
+    const index = command.count - command.left;
+    // Elsewhere no command has a script: an MSET of a million arguments is not asked a million times.
+    this.#argument = new ArgumentReader(length, (index <= 2 || command.left === 1) && scriptPlace(command) === index);
     return true;
   }
 
