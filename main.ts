@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { failureParts } from "./core/errors/platform-error.ts";
+import { crashText } from "./core/errors/crash-text.ts";
 import { exitWith, nameProcess } from "./core/processes/own-process.ts";
 import { version } from "./core/versions/version.ts";
 
@@ -13,11 +13,7 @@ const args = process.argv.slice(2);
 nameProcess(name);
 
 process.on("uncaughtException", (thrown: unknown) => {
-  // Of an error and one of the clean-up after it, the first one is why.
-  for (const part of failureParts(thrown)) {
-    const { message, stack } = part instanceof Error ? part : new Error(String(part));
-    process.stderr.write(`ERROR: ${name}: internal error: ${message}\n${stack ?? ""}\n`);
-  }
+  process.stderr.write(crashText(name, thrown));
   process.exit(1);
 });
 

@@ -38,7 +38,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   // Types alone, which leave nothing in the browser.
   web: ["core/api/web", "core/resources"],
   programs: ["agent", "control", "cli", "core", "updater/kube/run-kube-updater.ts"],
-  "main.ts": ["programs", "agent", "core/processes", "core/versions"],
+  "main.ts": ["programs", "agent", "core/errors", "core/processes", "core/versions"],
   scripts: [],
   test: ["agent", "control", "cli", "core", "updater", "main.ts", "scripts"],
   bench: ["agent", "control", "cli", "core", "updater", "scripts", "test"],
