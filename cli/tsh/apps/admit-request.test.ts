@@ -36,7 +36,7 @@ test("where the protocol is not known, a request of HTTP has to name the port", 
   own.destroy();
 });
 
-test.for(["*1\r\n$4\r\nPING\r\n", "\u0016\u0003\u0001", "\u0000\u0000"])(
+test.for(["*1\r\n$4\r\nPING\r\n", "\u0016\u0003\u0001", "\u0000\u0000", "m", "GET", "set key 0 0 5\r\n"])(
   "where the protocol is not known, another one than HTTP goes on as it is: %j",
   async (bytes) => {
     await using opened = await openUnknown((socket) => void socket.pipe(socket));

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { sayFarewell } from "../../../core/databases/say-farewell.ts";
 import { readStart } from "../../../core/transport/arrivals/peek.ts";
 import { formatHostPort, type HostPort } from "../../../core/transport/host-port.ts";
-import { type FirstRequest, firstRequest, loopbackHosts } from "./own-host.ts";
+import { type FirstRequest, firstRequest, loopbackHosts, startsRequest } from "./own-host.ts";
 
 /** Time until the first request is complete, ms: as at the agent. */
 const firstMs = 20_000;
@@ -26,7 +26,7 @@ export async function admitRequest({ socket, hosts, isHttp, signal }: LocalClien
   let first: FirstRequest;
   try {
     first = await readStart(socket, { timeoutMs: firstMs, signal }, (bytes) => {
-      const value = firstRequest(bytes, own);
+      const value: FirstRequest | undefined = isHttp === undefined && !startsRequest(bytes) ? { kind: "other protocol" } : firstRequest(bytes, own);
       return value && { value, used: 0 };
     });
   } catch {

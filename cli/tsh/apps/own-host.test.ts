@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { firstRequest, hostOption, loopbackHosts } from "./own-host.ts";
+import { firstRequest, hostOption, loopbackHosts, startsRequest } from "./own-host.ts";
 
 const own = [...loopbackHosts(9000), ...hostOption(["dev.test", "other.test:8080"])];
 const judge = (text: string) => firstRequest(Buffer.from(text, "latin1"), own);
@@ -63,6 +63,14 @@ describe("the first request of a connection", () => {
       expect(judge(text), JSON.stringify(text)).toEqual({ kind: "other protocol" });
     }
   });
+});
+
+test("a first piece that no browser writes is of another protocol at once", () => {
+  const starts = (text: string): boolean => startsRequest(Buffer.from(text, "latin1"));
+  for (const text of ["m", "GET", "GET /", "set key 0 0 5\r\n", "EHLO example.com\r\n", "PING\r\n", "\r\n", "\u0016\u0003\u0001", "select 1;\n"])
+    expect(starts(text), JSON.stringify(text)).toBe(false);
+  for (const text of ["GET / HTTP/1.1\r\n", "ANY /a HTTP/1.1\r\nHost: x", "\r\nGET / HTTP/1.0\n", `GET /${"x".repeat(5_000)}`])
+    expect(starts(text)).toBe(true);
 });
 
 test("--host takes names with and without a port", () => {

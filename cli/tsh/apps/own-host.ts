@@ -7,6 +7,8 @@ import { type HostPort, parseHostPort } from "../../../core/transport/host-port.
 
 /** Longest head of a request, bytes. */
 const maxHead = 65_536;
+/** Browsers write a first line of this length in one piece, bytes. */
+const wholeLine = 4_096;
 /** Port 0: any. */
 const anyPort = 0;
 
@@ -32,6 +34,16 @@ export function firstRequest(bytes: Buffer, own: readonly HostPort[]): FirstRequ
   if (head === undefined || end === undefined) return undefined;
   const foreign = namedHosts(head).find((host) => !isOwn(host, own));
   return foreign === undefined ? { kind: "own" } : { kind: "foreign", host: foreign };
+}
+
+/**
+ * Whether the first piece of a connection can be of a request from a browser. What cannot is some other protocol, whose client may wait for an answer to
+ * exactly these bytes. Pure.
+ */
+export function startsRequest(bytes: Buffer): boolean {
+  const text = bytes.toString("latin1").replace(/^[\r\n]+/, "");
+  const end = text.indexOf("\n");
+  return end < 0 ? bytes.length >= wholeLine : / HTTP\/\d\.\d[ \t]*\r?$/.test(text.slice(0, end));
 }
 
 /** Every host that a request names. A browser names one; the agent of a web application refuses a request without. */
