@@ -118,7 +118,9 @@ describe.skipIf(kube instanceof NotHere)(`the Kubernetes updater${skip}`, () => 
     const seen = await release.reaches("rolled_back", 120_000);
     expect(seen).toMatchObject({ image: world.tagged("1.0.0"), generation: 3, isSettled: true });
     expect(await pods.end()).toBe(2);
-    expect((await release.events()).map((text) => text.split(":")[0])).toEqual(["RolledBack", "RollingOut", "RollingOut"]);
+    // The event comes after the status.
+    const reasons = async () => (await release.events()).map((text) => text.split(":")[0]);
+    await expect.poll(reasons, { timeout: 10_000 }).toEqual(["RolledBack", "RollingOut", "RollingOut"]);
     await release.trigger();
     expect((await release.reaches("known_bad")).generation).toBe(3);
     site.answers.version = "v1.1.0";
