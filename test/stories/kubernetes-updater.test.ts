@@ -100,7 +100,9 @@ describe.skipIf(kube instanceof NotHere)(`the Kubernetes updater${skip}`, () => 
     await wants("v2.0.0", "above_proxy");
     await wants("v1.5.0", "signature_wrong");
     await wants("v0.9.0", "not_signed");
-    expect(await release.events()).toContainEqual(expect.stringMatching(/^PackageMissing: 1\.9\.9 is not installed: .* does not exist in registry/));
+    await expect
+      .poll(() => release.events(), { timeout: 10_000 })
+      .toContainEqual(expect.stringMatching(/^PackageMissing: 1\.9\.9 is not installed: .* does not exist in registry/));
   });
 
   test.for([
