@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { sayFarewell } from "../../../core/databases/say-farewell.ts";
 import { readStart } from "../../../core/transport/arrivals/peek.ts";
 import { formatHostPort, type HostPort } from "../../../core/transport/host-port.ts";
+import { plainAnswer } from "../../../core/transport/plain-answer.ts";
 import { type FirstRequest, firstRequest, loopbackHosts, startsRequest } from "./own-host.ts";
 
 /** Time until the first request is complete, ms: as at the agent. */
@@ -35,7 +36,7 @@ export async function admitRequest({ socket, hosts, isHttp, signal }: LocalClien
     return false;
   }
   if (first.kind === "own" || (first.kind === "other protocol" && isHttp !== true)) return true;
-  await sayFarewell(socket, refusal(first, formatHostPort({ host: "127.0.0.1", port: socket.localPort ?? 0 })), signal);
+  await sayFarewell(socket, plainAnswer(...answerTo(first, formatHostPort({ host: "127.0.0.1", port: socket.localPort ?? 0 }))), signal);
   return false;
 }
 
@@ -53,18 +54,6 @@ export async function speaksFirst(client: Duplex, app: Duplex, signal: AbortSign
   app.off("readable", ofApp).off("close", ofApp);
   signal.removeEventListener("abort", ofApp);
   return isClient;
-}
-
-function refusal(first: FirstRequest, address: string): Buffer {
-  const [status, text] = answerTo(first, address);
-  const fields = [
-    "Content-Type: text/plain; charset=utf-8",
-    `Content-Length: ${Buffer.byteLength(text)}`,
-    "Cache-Control: no-store",
-    "X-Content-Type-Options: nosniff",
-    "Connection: close",
-  ];
-  return Buffer.from(`HTTP/1.1 ${status}\r\n${fields.join("\r\n")}\r\n\r\n${text}`);
 }
 
 function answerTo(first: FirstRequest, address: string): readonly [status: string, text: string] {

@@ -1,4 +1,5 @@
 import { type ErrorCode, errorText, type PlatformError } from "../../../core/errors/platform-error.ts";
+import { plainAnswer } from "../../../core/transport/plain-answer.ts";
 
 /** The status of what a client with a certificate can be refused for; everything else is 502: the proxy did not get through to the application. */
 const statuses: { readonly [Code in ErrorCode]?: readonly [status: number, reason: string] } = {
@@ -17,14 +18,7 @@ export function refusalBytes(error: PlatformError, isHttp2: boolean): Buffer {
 
 function answer(code: ErrorCode, text: string): Buffer {
   const [status, reason] = statuses[code] ?? [502, "Bad Gateway"];
-  const fields = [
-    "Content-Type: text/plain; charset=utf-8",
-    `Content-Length: ${Buffer.byteLength(text)}`,
-    "Cache-Control: no-store",
-    "X-Content-Type-Options: nosniff",
-    "Connection: close",
-  ];
-  return Buffer.from(`HTTP/1.1 ${status} ${reason}\r\n${fields.join("\r\n")}\r\n\r\n${text}`);
+  return plainAnswer(`${status} ${reason}`, text);
 }
 
 const [settings, goAway] = [4, 7];
