@@ -507,7 +507,7 @@ install_apt() {
   want=$(dpkg-query --show --showformat='${db:Status-Want} ' platform-ent platform-ent-updater 2>/dev/null)
   case " $want" in *' hold '*) fail 7 "the admin of this host holds platform-ent at its version" "apt-mark unhold platform-ent platform-ent-updater" ;; esac
   if [ -n "$(find /var/lib/dpkg/updates -name '[0-9]*' 2>/dev/null)" ]; then
-    say "dpkg was interrupted earlier; it is told to finish"
+    say "dpkg was interrupted earlier; finishing that first"
     attempt dpkg --configure -a || give_up
   fi
   # One that was killed in the middle of unpacking: apt will not touch it.

@@ -13,8 +13,14 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 function host(more: Record<string, string> = {}) {
-  const [program, config, state] = [join(folder, "platform-upgrade"), join(folder, "config"), join(folder, "state")];
-  const env = { PLATFORM_UPGRADE_PROGRAM: program, PLATFORM_UPGRADE_CONFIG: config, PLATFORM_UPGRADE_STATE: state, ...more };
+  const [program, config, state, timers] = [join(folder, "platform-upgrade"), join(folder, "config"), join(folder, "state"), join(folder, "timers")];
+  const env = {
+    PLATFORM_UPGRADE_PROGRAM: program,
+    PLATFORM_UPGRADE_CONFIG: config,
+    PLATFORM_UPGRADE_STATE: state,
+    PLATFORM_UPGRADE_TIMERS: timers,
+    ...more,
+  };
   const told: HostStatus[] = [];
   const world = { sessions: 0, time: 0, timer: "on" as TimerState, asked: 0, told };
   const watch = new HostWatch({
@@ -33,10 +39,11 @@ function host(more: Record<string, string> = {}) {
   const install = (): void => {
     mkdirSync(config);
     mkdirSync(state);
+    mkdirSync(timers);
     writeFileSync(program, "", { mode: 0o755 });
   };
   const says = (text: object | string): void => writeFileSync(join(state, "state"), typeof text === "string" ? text : JSON.stringify(text));
-  return { world, watch, install, says, program };
+  return { world, watch, install, says, program, timers };
 }
 
 test("installing, running and removing an updater is noticed without a restart", async () => {
@@ -94,5 +101,35 @@ test("a change of the state file is seen at once, not at the next regular check"
   world.time = 10_000;
   says({ reason: "no_space" });
   await expect.poll(() => watch.status.reason).toBe("no_space");
+  stop.abort();
+});
+
+test("a timer that is disabled or enabled is seen at once, and systemd is asked again until it has started or stopped it", async () => {
+  const { world, watch, install, says, timers } = host();
+  const link = join(timers, "platform-upgrade.timer");
+  install();
+  says({ reason: "up_to_date" });
+  writeFileSync(link, "");
+  const stop = new AbortController();
+  await watch.open(stop.signal);
+  expect(watch.status.reason).toBe("up_to_date");
+  world.time = 10_000;
+  world.timer = "disabled";
+  // As systemd does with a folder that has become empty.
+  rmSync(timers, { recursive: true });
+  await expect.poll(() => watch.status.reason).toBe("timer_off");
+  mkdirSync(timers);
+  world.time = 20_000;
+  await watch.look();
+  writeFileSync(join(timers, "other.timer"), "");
+  world.timer = "stopped";
+  world.time = 40_000;
+  const { asked } = world;
+  writeFileSync(link, "");
+  await expect.poll(() => world.asked).toBeGreaterThan(asked);
+  expect(watch.status.reason).toBe("timer_off");
+  world.timer = "on";
+  await watch.look();
+  expect(watch.status.reason).toBe("up_to_date");
   stop.abort();
 });

@@ -9,6 +9,7 @@ import {
   readTimer,
   readUpdaterState,
   type TimerState,
+  timerUnit,
   type UpdaterPlaces,
   type UpdaterState,
 } from "./read-updater.ts";
@@ -31,6 +32,8 @@ export interface HostWatchOptions {
 /** Intervals between checks of the updater's state and of its timer, which takes a process, ms. */
 const lookMs = 15_000;
 const timerMs = 60_000;
+/** Time for which each check asks systemd after the timer was enabled or disabled: `--now` starts or stops it a moment later, ms. */
+const settlingMs = 20_000;
 /** Minimum time between two reported changes, ms. */
 const apartMs = 5_000;
 
@@ -44,7 +47,8 @@ export class HostWatch {
   #again = false;
   #toldAt = Number.NEGATIVE_INFINITY;
   #soon: NodeJS.Timeout | undefined;
-  #watcher: FSWatcher | undefined;
+  readonly #watchers = new Map<string, FSWatcher>();
+  #settledAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: HostWatchOptions) {
     this.#options = options;
@@ -55,14 +59,15 @@ export class HostWatch {
     return this.#status;
   }
 
-  /** Checks once; then whenever the state file changes, and every 15 s, until aborted. */
+  /** Checks once; then whenever the state file changes or the timer is enabled or disabled, and every 15 s, until aborted. */
   async open(signal: AbortSignal): Promise<void> {
     await this.look();
     const every = setInterval(() => this.poke(), lookMs).unref();
     const end = (): void => {
       clearInterval(every);
       clearTimeout(this.#soon);
-      this.#watcher?.close();
+      for (const watcher of this.#watchers.values()) watcher.close();
+      this.#watchers.clear();
     };
     if (signal.aborted) end();
     else signal.addEventListener("abort", end, { once: true });
@@ -96,7 +101,10 @@ export class HostWatch {
     const timer = enrolled ? await this.#timerState(found) : "unknown";
     const externalVersion = env.PLATFORM_EXT_UPGRADER_VERSION?.slice(0, 64);
     const next = describeHost({ found, state, timer, schedule: schedule(), sessions: sessions(), now: wall(), externalVersion });
-    if (enrolled) this.#follow(dirname(places.stateFile));
+    if (enrolled) {
+      this.#follow(dirname(places.stateFile), () => this.poke());
+      this.#follow(places.enabledTimers, (name) => this.#onTimers(name));
+    }
     if (JSON.stringify(next) === JSON.stringify(this.#status)) return;
     this.#status = next;
     this.#toldAt = steady();
@@ -106,8 +114,19 @@ export class HostWatch {
   async #timerState(found: FoundUpgrader): Promise<TimerState> {
     const { steady, timer = readTimer } = this.#options;
     if (!found.installed) return "not_installed";
-    if (this.#timer === undefined || steady() - this.#timer.at >= timerMs) this.#timer = { state: await timer(), at: steady() };
+    const now = steady();
+    if (this.#timer === undefined || now - this.#timer.at >= timerMs || now < this.#settledAt) this.#timer = { state: await timer(), at: now };
     return this.#timer.state;
+  }
+
+  /** `systemctl enable` and `disable` add and remove a link by the timer's name; undefined: the name is not known. */
+  #onTimers(name: string | null): void {
+    if (name !== null && !name.includes(timerUnit)) return;
+    // `disable` removes a folder that has become empty: the next check watches it again.
+    this.#watchers.get(this.#options.places.enabledTimers)?.close();
+    this.#watchers.delete(this.#options.places.enabledTimers);
+    this.#settledAt = this.#options.steady() + settlingMs;
+    this.poke();
   }
 
   /** What the controller says of its last run, asked for once a minute: each time is a request to the API server. */
@@ -125,17 +144,17 @@ export class HostWatch {
   }
 
   /** The folder may appear later, and disappear: until it can be watched, the interval covers it. */
-  #follow(folder: string): void {
-    if (this.#watcher !== undefined) return;
+  #follow(folder: string, changed: (name: string | null) => void): void {
+    if (this.#watchers.has(folder)) return;
     try {
-      const watcher = watch(folder, { persistent: false }, () => this.poke());
+      const watcher = watch(folder, { persistent: false }, (_, name) => changed(name));
       watcher.on("error", () => {
         watcher.close();
-        this.#watcher = undefined;
+        this.#watchers.delete(folder);
       });
-      this.#watcher = watcher;
+      this.#watchers.set(folder, watcher);
     } catch {
-      this.#watcher = undefined;
+      this.#watchers.delete(folder);
     }
   }
 }

@@ -10,6 +10,8 @@ export interface UpdaterPlaces {
   readonly program: string;
   readonly configDir: string;
   readonly stateFile: string;
+  /** Has a link for each timer that is enabled. */
+  readonly enabledTimers: string;
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -19,6 +21,7 @@ export function updaterPlaces(env: Env): UpdaterPlaces {
     program: env.PLATFORM_UPGRADE_PROGRAM || "/usr/sbin/platform-upgrade",
     configDir: env.PLATFORM_UPGRADE_CONFIG || "/etc/platform-upgrade.d",
     stateFile: join(env.PLATFORM_UPGRADE_STATE || "/var/lib/platform-upgrade", "state"),
+    enabledTimers: env.PLATFORM_UPGRADE_TIMERS || "/etc/systemd/system/timers.target.wants",
   };
 }
 
@@ -56,7 +59,7 @@ async function isFolder(path: string): Promise<boolean> {
 /** State of the updater's timer; `no_systemd`: there is no systemd to ask; `unknown`: it did not answer. */
 export type TimerState = "on" | "stopped" | "disabled" | "not_installed" | "no_systemd" | "unknown";
 
-const timer = "platform-upgrade.timer";
+export const timerUnit = "platform-upgrade.timer";
 const askMs = 5_000;
 
 /** The answer of `systemctl show -p LoadState,ActiveState,UnitFileState`. Pure. */
@@ -77,7 +80,7 @@ export async function readTimer(): Promise<TimerState> {
     return "no_systemd";
   }
   return await new Promise((resolve) => {
-    const args = ["show", "-p", "LoadState,ActiveState,UnitFileState", timer];
+    const args = ["show", "-p", "LoadState,ActiveState,UnitFileState", timerUnit];
     execFile(
       "systemctl",
       args,

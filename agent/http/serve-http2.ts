@@ -1,6 +1,6 @@
 import { constants, type IncomingHttpHeaders, performServerHandshake, type ServerHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
-import { gatherPieces } from "../../core/bytes/gather-pieces.ts";
+import { gatherPieces } from "../../core/node-internals/gather-pieces.ts";
 import { leaveHandshake } from "../../core/node-internals/leave-handshake.ts";
 import type { HeaderField } from "../../core/resources/app-headers.ts";
 import type { ClientAnswer, ClientRequest } from "./exchange.ts";

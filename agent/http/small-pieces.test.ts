@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { Duplex, duplexPair, Readable } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
-import { gatherPieces, unreadBytes } from "../../core/bytes/gather-pieces.ts";
+import { gatherPieces, unreadBytes } from "../../core/node-internals/gather-pieces.ts";
 import { tlsPair } from "../../test/inside/tls-pair.ts";
 import { copyBody } from "./copy-body.ts";
 import type { UpstreamRequest } from "./exchange.ts";

@@ -1,7 +1,7 @@
 import { Agent, type IncomingMessage, request, type ClientRequest as SentRequest } from "node:http";
 import type { Duplex } from "node:stream";
-import { gatherPieces } from "../../core/bytes/gather-pieces.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { gatherPieces } from "../../core/node-internals/gather-pieces.ts";
 import type { HeaderField } from "../../core/resources/app-headers.ts";
 import { ignoreError } from "../../core/transport/dial/attempt.ts";
 import { keepAliveIn } from "../../core/transport/keep-alive.ts";

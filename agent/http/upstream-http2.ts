@@ -1,5 +1,5 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
-import { gatherPieces } from "../../core/bytes/gather-pieces.ts";
+import { gatherPieces } from "../../core/node-internals/gather-pieces.ts";
 import type { HeaderField } from "../../core/resources/app-headers.ts";
 import { ignoreError } from "../../core/transport/dial/attempt.ts";
 import { pour } from "../../core/transport/pour.ts";

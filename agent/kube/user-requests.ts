@@ -50,7 +50,7 @@ export class UserRequests {
     const count = this.#counts.get(key) ?? 0;
     const most = this.#most[kind];
     if (count >= most)
-      throw new PlatformError("limit", `access denied: ${user} already has ${most} ${kind} at this agent, the most for one user`, {
+      throw new PlatformError("limit", `access denied: ${user} already has ${most} ${kind} at this agent (limit per user)`, {
         hint: "end some of them first",
       });
     this.#counts.set(key, count + 1);

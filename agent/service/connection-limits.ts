@@ -128,7 +128,7 @@ export class UserShares {
   take(user: string): () => void {
     const count = this.#counts.get(user) ?? 0;
     if (count >= connectionsOfUser) {
-      throw new PlatformError("limit", `access denied: ${user} already has ${connectionsOfUser} connections to this host, the most for one user`, {
+      throw new PlatformError("limit", `access denied: ${user} already has ${connectionsOfUser} connections to this host (limit per user)`, {
         hint: "end some of them first",
       });
     }

@@ -1,7 +1,7 @@
 import { Duplex, Readable } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { gatherPieces, unreadBytes } from "../../core/bytes/gather-pieces.ts";
+import { gatherPieces, unreadBytes } from "../../core/node-internals/gather-pieces.ts";
 import { pump } from "./pump.ts";
 
 test("input in single bytes does not wait by the thousand for a program that reads nothing, and all of it arrives", async () => {

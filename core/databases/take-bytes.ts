@@ -33,7 +33,7 @@ export function takeBytes(stream: Duplex, options: TakeOptions): Promise<Buffer>
   const onError = (cause: Error): void => fail(new PlatformError("unavailable", `the connection broke before ${what}`, { cause }));
   const onAbort = (): void => fail(reasonOf(signal, what));
   const seconds = Math.round(timeoutMs / 1000);
-  const timer = setTimeout(() => fail(new PlatformError("timeout", `the wait for ${what} ended after ${seconds} s`)), timeoutMs);
+  const timer = setTimeout(() => fail(new PlatformError("timeout", `timed out after ${seconds} s waiting for ${what}`)), timeoutMs);
   const onReadable = (): void => {
     try {
       for (let chunk = stream.read() as Buffer | null; chunk !== null; chunk = stream.read() as Buffer | null) {

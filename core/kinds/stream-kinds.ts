@@ -22,7 +22,7 @@ export const streamKinds = {
    */
   db: { number: 4, parameters: ["user", "name", "host", "at"], optional: ["member"] },
   /**
-   * From a proxy to an agent: somebody who is not known asks PostgreSQL's way to cancel a query. `key`: process id and secret, hexadecimal. The agent gives
+   * From a proxy to an agent: an unauthenticated client sends PostgreSQL's CancelRequest. `key`: process id and secret, hexadecimal. The agent gives
    * no reply; the stream ends once the server has the request, or at once for a key that is not one of the agent's.
    */
   cancel: { number: 5, parameters: ["key"] },

@@ -107,6 +107,6 @@ async function readPart(folder: string, name: string): Promise<string> {
     throw new PlatformError("unavailable", `could not read ${path}`, { cause });
   }
   const isFit = text.length > 0 && text.length <= maxFile && (name === "ca.crt" || /^[\x21-\x7e]+$/.test(text));
-  if (!isFit) throw new PlatformError("unavailable", `${path} is empty, or holds something other than Kubernetes puts there`);
+  if (!isFit) throw new PlatformError("unavailable", `${path} is empty, or is not a service account file`);
   return text;
 }

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { Duplex, PassThrough } from "node:stream";
 import type { ClientChannel, ServerChannel } from "ssh2";
 import { expect, test } from "vitest";
-import { unreadBytes } from "../bytes/gather-pieces.ts";
+import { unreadBytes } from "../node-internals/gather-pieces.ts";
 import { channelWindow } from "./channel-window.ts";
 import { couple } from "./couple.ts";
 import { generateSshKey } from "./keys.ts";

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { Channel } from "ssh2";
-import { gatherPieces } from "../bytes/gather-pieces.ts";
+import { gatherPieces } from "../node-internals/gather-pieces.ts";
 import { pour } from "../transport/pour.ts";
 import { keepHalfOpen, limitBuffers } from "./ssh2/hooks.ts";
 

@@ -3,7 +3,7 @@ import type { Readable, Writable } from "node:stream";
 import { limitPieces } from "../bytes/limit-pieces.ts";
 
 /**
- * Writes what `from` gives to `to`, at the pace of `to`, in bytes and in pieces: what comes meanwhile is put together by `from` (core/bytes/gather-pieces.ts).
+ * Writes what `from` gives to `to`, at the pace of `to`, in bytes and in pieces: what comes meanwhile is put together by `from` (core/node-internals/gather-pieces.ts).
  * It does not resume a paused `from` at first, and passes neither ends nor errors on. Returns the function that undoes it.
  */
 export function pour(from: Readable, to: Writable): () => void {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { Duplex, duplexPair } from "node:stream";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { gatherPieces, unreadBytes } from "../bytes/gather-pieces.ts";
+import { gatherPieces, unreadBytes } from "../node-internals/gather-pieces.ts";
 import { relay } from "./relay.ts";
 
 const undo: (() => void)[] = [];

@@ -79,11 +79,13 @@ function readParameters(kind: StreamKind, reader: Reader): Readonly<Record<strin
   const strange = pairs.find(([name]) => !known.includes(name));
   if (strange !== undefined) {
     const hint = "the peer may be newer";
-    throw new PlatformError("unsupported", `parameter ${JSON.stringify(strange[0].slice(0, 64))} of an ${kind} stream is unknown here`, { hint });
+    throw new PlatformError("unsupported", `parameter ${JSON.stringify(strange[0].slice(0, 64))} of a stream of kind ${kind} is unknown here`, {
+      hint,
+    });
   }
   const parameters = Object.fromEntries(pairs);
   if (pairs.length !== Object.keys(parameters).length || required.some((name) => !Object.hasOwn(parameters, name))) {
-    throw new PlatformError("invalid", `an ${kind} stream request needs each of these parameters once: ${required.join(", ") || "none"}`);
+    throw new PlatformError("invalid", `a stream request of kind ${kind} needs each of these parameters once: ${required.join(", ") || "none"}`);
   }
   return parameters;
 }

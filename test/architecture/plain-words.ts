@@ -13,16 +13,18 @@ interface UnplainText {
   readonly instead: string;
 }
 
-/** Comments and string literals of TypeScript, or a whole page of Markdown, that hold such words. Headings of a page may ask. Pure. */
+/** Comments and string literals of TypeScript, or a whole file of another kind, that hold such words. Headings of a page may ask. Pure. */
 function unplainTexts(path: string, text: string): readonly UnplainText[] {
   const isPage = path.endsWith(".md");
+  // JSX has texts outside of strings.
+  const isCode = path.endsWith(".ts");
   let isFenced = false;
   let isBlock = false;
   return text.split("\n").flatMap((line, index) => {
     if (line.trimStart().startsWith("```")) isFenced = !isFenced;
     if (isPage && (isFenced || line.startsWith("#"))) return [];
-    const prose = isPage ? line : proseOf(line, isBlock);
-    if (!isPage) isBlock = /\/\*(?!.*\*\/)/.test(line) || (isBlock && !line.includes("*/"));
+    const prose = isCode ? proseOf(line, isBlock) : line;
+    if (isCode) isBlock = /\/\*(?!.*\*\/)/.test(line) || (isBlock && !line.includes("*/"));
     const found = banned.find(([pattern]) => pattern.test(prose));
     return found === undefined ? [] : [{ line: index + 1, text: line.trim(), instead: found[1] }];
   });

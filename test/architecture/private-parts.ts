@@ -25,6 +25,7 @@ const patterns: readonly RegExp[] = [
   /["'`](_(?:events|handle|readableState|writableState|parent|tlsOptions|server|protocol|sock|chanMgr|chanInfo|channel|client))["'`]/,
   /["'`\s.](secureConnecting)\b/,
   /(?<!\bthis)\.(read|write|push|pipe|emit|destroy|cork|uncork) = /,
+  /\bObject\.assign\(\w+, \{[^}]*\b(read|write|push|pipe|emit|destroy|cork|uncork)\b/,
   /\b(internalBinding|process\.binding)\(/,
 ];
 
@@ -61,6 +62,8 @@ export const nodeNeeds: Readonly<Record<string, string>> = {
   "core/node-internals/descriptor-of.ts":
     "a reload hands its listening sockets over (core/transport/listen-sockets.test.ts); peers that vanish are found (agent/service/watch-peer.slow.test.ts)",
   "core/node-internals/set-high-water-mark.ts": "a user's many requests that are not read hold little at an agent (agent/kube/one-user.slow.test.ts)",
+  "core/node-internals/gather-pieces.ts":
+    "single bytes that nobody reads are held as a few buffers (agent/http/small-pieces.test.ts, agent/service/pump.test.ts)",
   "core/node-internals/leave-handshake.ts": "HTTP/2 on a TLS socket made by hand (control/auth/open-auth.test.ts)",
   "core/node-internals/make-tls.ts":
     "what a TLS peer sent before its stream closed is read, and a failure ends both (core/transport/arrivals/server-tls.test.ts)",

@@ -199,6 +199,12 @@ describe("the architecture test sees", () => {
     ["Node's listeners", { "control/a.ts": "const events = emitter._events;" }, privateFields, /touches _events/],
     ["Node's handle by its name", { "core/transport/a.ts": 'Reflect.get(server, "_handle");' }, privateFields, /touches _handle/],
     ["a replaced method of a socket", { "core/transport/a.ts": "socket.read = () => null;" }, privateFields, /touches read/],
+    [
+      "replaced methods, by a copy",
+      { "core/a.ts": "return Object.assign(stream, { push, read, kept: 1 });" },
+      privateFields,
+      /touches (?:push|read)/,
+    ],
     ["a flag of Node's TLS", { "control/a.ts": "Object.assign(tls, { secureConnecting: false });" }, privateFields, /touches secureConnecting/],
     ["a trick that nobody has measured", { "core/node-internals/a.ts": "" }, poorTricks, /a\.ts is not listed/],
     ["a trick that is gone", {}, poorTricks, /feed-in-pieces\.ts is listed .* does not exist/],
@@ -226,6 +232,11 @@ describe("the architecture test sees", () => {
     ["JSON of a message that is written by hand", { "cli/a.ts": "send({ statusJson: JSON.stringify(status) });" }, documentsByHand, /a\.ts:1 reads/],
     ["a message in words of another language", { "cli/a.ts": 'throw new Error("this is no host");' }, unplainWords, /cli\/a\.ts:1: .*write is not a/],
     ["a comment without a subject", { "cli/a.ts": "/** Who asks is refused. */" }, unplainWords, /write a noun as the subject/],
+    ["a user who is told", { "cli/a.ts": "// The user is told." }, unplainWords, /write reported, notified/],
+    ["something made anew", { "cli/a.ts": "const text = `made anew`;" }, unplainWords, /write again, or re-/],
+    ["whoever in JSX", { "web/a.tsx": "<p>\nFor whoever comes\n</p>" }, unplainWords, /web\/a\.tsx:2: .*write a noun: the user/],
+    ["a page of documentation", {}, () => unplainWords([{ path: "docs/a.md", text: "A host that is told." }]), /docs\/a\.md:1: /],
+    ["a shell script", {}, () => unplainWords([{ path: "scripts/a.sh", text: 'say "dpkg is told to finish"' }]), /scripts\/a\.sh:1: /],
     [
       "a file that the build replaces, under another name",
       {

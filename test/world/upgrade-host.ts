@@ -106,12 +106,12 @@ curl -fsS https://${this.#cluster.proxy}/scripts/install.sh | sh -s -- ${package
     }
   }
 
-  /** Waits until the inventory tells this reason for it. */
+  /** Waits until the inventory has this reason for it: the agent asks systemd about the timer once a minute, and looks every 15 s. */
   async reported(reason: string): Promise<void> {
     await until(
       `the inventory says ${reason} of ${this.machine.hostname}`,
       async () => (await this.record()).status?.host?.reason === reason,
-      60_000,
+      120_000,
     );
   }
 

@@ -27,7 +27,7 @@ export function negotiate(client: Capabilities, offered: Capabilities): Capabili
   return { flags: flags >>> 0, extended: isMysql ? 0 : (client.extended & offered.extended) >>> 0 };
 }
 
-/** Bits of a session that the server does not have: it is another one than the client was greeted for. Pure. */
+/** Bits of a session that the server does not have: the session was greeted by a different server. Pure. */
 export function lacking(server: Capabilities, session: Capabilities): boolean {
   const { flags, extended } = offeredFor(server);
   return (session.flags & ~flags & ~capability.mysql) !== 0 || (session.extended & ~extended) !== 0;

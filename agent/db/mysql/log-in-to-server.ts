@@ -26,7 +26,7 @@ export type ServerLoginResult = { readonly socket: TLSSocket; readonly status: n
 
 /** Longest packet of a server in a login. */
 const maxAnswer = 16_384;
-/** Time for leaving a server that will not do, ms. */
+/** Time for leaving an unsuitable server, ms. */
 const leaveMs = 4_000;
 /** Maximum number of packets of a server in a login, after its greeting. */
 const maxRounds = 8;

@@ -47,7 +47,8 @@ export interface RequestHead {
 /** What a request is for. Throws `invalid` for a path or query that servers could read differently, and for its method. Pure. */
 export function readRequest(head: RequestHead, kinds: KindTable): KubeRequest | UnknownKind {
   const method = methods.find((one) => one === head.method);
-  if (method === undefined) throw new PlatformError("invalid", `the method ${JSON.stringify(head.method.slice(0, 32))} is not one of Kubernetes`);
+  if (method === undefined)
+    throw new PlatformError("invalid", `the method ${JSON.stringify(head.method.slice(0, 32))} is not supported by Kubernetes`);
   const target = readTarget(head.target);
   const [root, ...rest] = target.segments;
   const [group, version, ...parts] = root === "api" ? ["", ...rest] : root === "apis" ? rest : [];
@@ -124,7 +125,7 @@ function placeOf(parts: readonly string[]): Omit<ObjectPlace, "group" | "version
   const namespace = isInside ? second : "";
   // Names of Kubernetes have none of these; what is behind a proxy may.
   for (const text of [resource, name, subresource, namespace]) {
-    if (!/^[!-~]*$/.test(text) || /[%/]/.test(text)) throw new PlatformError("invalid", "the request's path has a name that no object has");
+    if (!/^[!-~]*$/.test(text) || /[%/]/.test(text)) throw new PlatformError("invalid", "the request's path contains an invalid object name");
   }
   return { resource, name, subresource, namespace, rest };
 }

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Duplex, duplexPair } from "node:stream";
 import { expect, test } from "vitest";
-import { gatherPieces, unreadBytes } from "../../../core/bytes/gather-pieces.ts";
+import { gatherPieces, unreadBytes } from "../../../core/node-internals/gather-pieces.ts";
 import { relayTapped } from "./relay-tapped.ts";
 import type { StreamTap } from "./stream-tap.ts";
 

@@ -104,7 +104,7 @@ export class SpdyProgramTap implements StreamTap {
     if (role === "stdout" || role === "stderr") {
       if (event.bytes.length > 0) this.#behind = this.#events.onOutput(event.bytes) ?? this.#behind;
     } else if (role === "error") this.#onError(event.bytes, event.isLast);
-    else if (event.bytes.length > 0) throw new PlatformError("invalid", "the API server sent data on a stream that it has not");
+    else if (event.bytes.length > 0) throw new PlatformError("invalid", "the API server sent data on a stream that is not open");
   }
 
   #onError(bytes: Buffer, isLast: boolean): void {

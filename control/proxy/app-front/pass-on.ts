@@ -1,5 +1,5 @@
 import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from "node:http";
-import { gatherPieces } from "../../../core/bytes/gather-pieces.ts";
+import { gatherPieces } from "../../../core/node-internals/gather-pieces.ts";
 import { ignoreError } from "../../../core/transport/dial/attempt.ts";
 import { gatherWrites } from "../../../core/transport/gather-writes.ts";
 import { pour } from "../../../core/transport/pour.ts";

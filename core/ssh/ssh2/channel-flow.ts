@@ -1,7 +1,7 @@
 import type { Writable } from "node:stream";
 import type { ChannelConnection, ChannelEnd, RawChannel } from "ssh2/lib/Channel.js";
-import { unreadBytes } from "../../bytes/gather-pieces.ts";
 import { PlatformError } from "../../errors/platform-error.ts";
+import { unreadBytes } from "../../node-internals/gather-pieces.ts";
 import { channelWindow, leastWindow, type WindowLimit } from "../channel-window.ts";
 
 /** ssh2 reads packets up to 35,000 bytes. */

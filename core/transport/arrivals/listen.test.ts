@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { connect, Socket } from "node:net";
 import { expect, test, vi } from "vitest";
-import { unreadBytes } from "../../bytes/gather-pieces.ts";
 import { silentLog } from "../../log/log.ts";
+import { unreadBytes } from "../../node-internals/gather-pieces.ts";
 import { ListenSockets } from "../listen-sockets.ts";
 import { listen, peerAddress } from "./listen.ts";
 

@@ -1,8 +1,8 @@
 import { createServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { gatherPieces } from "../../bytes/gather-pieces.ts";
 import { errorText, PlatformError } from "../../errors/platform-error.ts";
 import type { Log } from "../../log/log.ts";
+import { gatherPieces } from "../../node-internals/gather-pieces.ts";
 import { canonicalIp } from "../canonical-ip.ts";
 import { errorCode } from "../dial/connection-error.ts";
 import { formatHostPort, type HostPort } from "../host-port.ts";

@@ -2,9 +2,9 @@ import { constants } from "node:crypto";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { createSecureContext, type SecureContext, TLSSocket, type TLSSocketOptions } from "node:tls";
-import { gatherPieces } from "../../bytes/gather-pieces.ts";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { feedInPieces } from "../../node-internals/feed-in-pieces.ts";
+import { gatherPieces } from "../../node-internals/gather-pieces.ts";
 import { makeTls } from "../../node-internals/make-tls.ts";
 
 export interface TerminateTlsOptions {

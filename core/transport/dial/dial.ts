@@ -1,7 +1,7 @@
 import { connect, type LookupFunction, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { gatherPieces } from "../../bytes/gather-pieces.ts";
 import { PlatformError } from "../../errors/platform-error.ts";
+import { gatherPieces } from "../../node-internals/gather-pieces.ts";
 import { formatHostPort, type HostPort } from "../host-port.ts";
 import { keepAlive } from "../keep-alive.ts";
 import { Attempt, ignoreError } from "./attempt.ts";

@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { type ConnectionOptions, connect, getCACertificates, type TLSSocket } from "node:tls";
-import { gatherPieces } from "../../bytes/gather-pieces.ts";
 import { PlatformError } from "../../errors/platform-error.ts";
+import { gatherPieces } from "../../node-internals/gather-pieces.ts";
 import { makeTls } from "../../node-internals/make-tls.ts";
 import { type Attempt, ignoreError } from "./attempt.ts";
 import { issuerOf, tlsError } from "./connection-error.ts";

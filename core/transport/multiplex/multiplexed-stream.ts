@@ -1,5 +1,5 @@
 import { Duplex } from "node:stream";
-import { gatherPieces } from "../../bytes/gather-pieces.ts";
+import { gatherPieces } from "../../node-internals/gather-pieces.ts";
 import { broken, type FrameKind, maxFrameData } from "./multiplex-frames.ts";
 
 /** Bytes that a peer may send at first, and at most, before the reader has taken some. It grows while the reader keeps up. */

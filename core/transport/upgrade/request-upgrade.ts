@@ -68,7 +68,7 @@ function opened(socket: WebSocket, { where, signal }: { readonly where: string; 
 const passOn = "let the balancer pass WebSockets on to the proxy (docs/load-balancers.md)";
 
 function refused(where: string, status: number): PlatformError {
-  return new PlatformError("unavailable", `${where} answers status ${status} in place of a connection upgrade`, {
+  return new PlatformError("unavailable", `${where} returned status ${status} instead of upgrading the connection`, {
     hint: status === 404 ? "check that this is the web address of the proxy, and that its version knows connection upgrades" : passOn,
   });
 }

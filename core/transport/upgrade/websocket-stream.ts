@@ -1,7 +1,7 @@
 import { Duplex } from "node:stream";
 import type { RawData, WebSocket } from "ws";
-import { gatherPieces } from "../../bytes/gather-pieces.ts";
 import { PlatformError } from "../../errors/platform-error.ts";
+import { gatherPieces } from "../../node-internals/gather-pieces.ts";
 
 /** Where a proxy takes connection upgrades, and the sub-protocol of the WebSocket (PROTOCOL.md, section 1). */
 export const upgradePath = "/webapi/connectionupgrade";

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { HeldBytes } from "./held-bytes.ts";
+import { HeldBytes } from "../bytes/held-bytes.ts";
 
 /** Unread bytes from which on small pieces are put together, the longest small one, and the size of what they become. */
 const [gatherFrom, smallPiece, gatheredPiece] = [2_048, 1_024, 65_536] as const;
