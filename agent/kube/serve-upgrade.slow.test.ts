@@ -65,6 +65,7 @@ test("a program over SPDY: streams pass both ways, the terminal is recorded, its
       kubernetes_cluster: "prod",
     }),
   );
+  expect(events).toContainEqual(expect.objectContaining({ event: "exec", command: "sh -c 'exit 42'", kubernetes_pod_name: "web-1" }));
   expect(events).toContainEqual(expect.objectContaining({ event: "resize", size: "100:30" }));
   expect(events).toContainEqual(expect.objectContaining({ event: "session.end", exit_code: 42 }));
   const text = await recordedText(entered);

@@ -244,6 +244,7 @@ await describeKube("sessions in pods", (world) => {
       (await listRecordings(platform.cluster)).find(({ sid, state }) => !before.has(sid) && state === "complete"),
     );
     expect(recording).toMatchObject({ user: "ada", kind: "kube", resource: platform.kube });
+    expect(await audited(platform.cluster, "exec", { sid: recording.sid })).toMatchObject({ command: "sh", kubernetes_pod_name: "shell" });
     const played = await user.user.tsh(["play", recording.sid]);
     expect(played).toMatchObject({ status: 0, stderr: "" });
     // Every byte: kubectl passes on what the terminal showed.

@@ -83,9 +83,11 @@ export class ProgramSession {
 
   /** The API server has agreed to run it. Throws PlatformError when that cannot be recorded. */
   async run(): Promise<ProgramEvents> {
-    const { command, isTerminal } = this.#program.query;
+    const { stream, query } = this.#program;
     this.#hasRun = true;
-    if (command !== "" && !isTerminal) await this.#session.deps.audit.record({ event: "exec", ...this.#facts, command: clipCommand(command) });
+    // A request to attach may name one, too, which nothing runs.
+    const command = stream.kind === "exec" ? query.command : "";
+    if (command !== "") await this.#session.deps.audit.record({ event: "exec", ...this.#facts, command: clipCommand(command) });
     return this.#events;
   }
 
