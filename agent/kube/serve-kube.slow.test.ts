@@ -2,8 +2,9 @@ import { once } from "node:events";
 import { type IncomingMessage, type RequestOptions, request } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import type { Socket } from "node:net";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { type Role, roleSchema } from "../../core/resources/role.ts";
 import { apiWorldOfFile, everything, kubeRole } from "./testing/api-world.ts";
 
 const world = await apiWorldOfFile();
@@ -146,21 +147,49 @@ test("an object whose name is in the body is created where the roles allow that 
   expect(world.requests).toHaveLength(1);
 });
 
-test("a review of the own rights is answered by the roles where they refuse", async () => {
-  const role = kubeRole("access", [{ kind: "pod", namespace: "a", name: "*", verbs: ["get"] }]);
-  const review = async (verb: string) => {
-    const body = JSON.stringify({ kind: "SelfSubjectAccessReview", spec: { resourceAttributes: { namespace: "a", verb, resource: "pods" } } });
-    const { tls } = await world.enter({ access: { roles: [role] } }, service);
+describe("a review of the own rights", () => {
+  /** The answer to `kubectl auth can-i`, and the groups as which the API server was asked, if it was. */
+  async function review(roles: readonly Role[], attributes: object) {
+    const body = JSON.stringify({ kind: "SelfSubjectAccessReview", spec: { resourceAttributes: attributes } });
+    const { tls } = await world.enter({ access: { roles }, holds: roles.map(({ metadata }) => metadata.name) });
     const headers = { "Content-Type": "application/json", "Content-Length": body.length };
-    return await ask(tls, { method: "POST", path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body, headers });
-  };
-  const service = await world.service({ access: { roles: [role] } });
-  await service.cluster.kinds.read("v1");
-  const refused = await review("delete");
-  expect([refused.status, JSON.parse(refused.body)]).toMatchObject([201, { kind: "SelfSubjectAccessReview", status: { allowed: false } }]);
-  expect(world.requests).toEqual([]);
-  await review("get");
-  expect(world.requests).toHaveLength(1);
+    const answer = await ask(tls, { method: "POST", path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body, headers });
+    const groups = pairs(world.requests[0]?.headers ?? []).filter((field) => field.startsWith("impersonate-group"));
+    return { status: answer.status, json: JSON.parse(answer.body) as object, groups: groups.map((field) => field.replace(/.*: /, "")) };
+  }
+
+  test("is answered by the roles where they refuse", async () => {
+    const role = kubeRole("access", [{ kind: "pod", namespace: "a", name: "*", verbs: ["get"] }]);
+    const refused = await review([role], { namespace: "a", verb: "delete", resource: "pods" });
+    expect(refused).toMatchObject({ status: 201, json: { kind: "SelfSubjectAccessReview", status: { allowed: false } }, groups: [] });
+    expect(world.requests).toEqual([]);
+    await review([role], { namespace: "a", verb: "get", resource: "pods" });
+    expect(world.requests).toHaveLength(1);
+  });
+
+  test.each([
+    [{ verb: "delete", namespace: "a", resource: "pods", name: "x" }, ["viewers"]],
+    [{ verb: "delete", namespace: "a", resource: "pods", name: "webapp" }, ["masters", "viewers"]],
+    [{ verb: "list", namespace: "a", resource: "pods" }, ["viewers"]],
+    [{ verb: "*", namespace: "a", resource: "pods" }, ["viewers"]],
+  ])("%j is one of what would send that request: as %j", async (attributes, groups) => {
+    const lending = (group: string, name: string) => {
+      const allow = {
+        kubernetes_labels: { "*": "*" },
+        kubernetes_groups: [group],
+        kubernetes_resources: [{ kind: "pod", namespace: "*", name, verbs: ["*"] }],
+      };
+      return roleSchema.parse({ kind: "role", version: "v7", metadata: { name: group }, spec: { allow } });
+    };
+    const asked = await review([lending("viewers", "*"), lending("masters", "webapp")], attributes);
+    expect(asked.groups.filter((group) => group !== "system:authenticated").toSorted()).toEqual(groups);
+  });
+
+  test("with everything of everything needs a role for everything", async () => {
+    const role = kubeRole("access", [{ kind: "pod", namespace: "*", name: "*", verbs: ["*"] }]);
+    expect(await review([role], { verb: "*", resource: "*" })).toMatchObject({ json: { status: { allowed: false } }, groups: [] });
+    expect((await review([everything()], { verb: "*", resource: "*" })).groups).toContain("ops");
+  });
 });
 
 test("a client of HTTP/2 has many requests on one connection, and the API server too", async () => {

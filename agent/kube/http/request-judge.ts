@@ -1,6 +1,6 @@
 import { requireUnexpired, type ServedGrant } from "../../../core/access/authorize.ts";
 import { decideKube, type KubeVerdict } from "../../../core/access/kube/decide-kube.ts";
-import type { WantedSubjects } from "../../../core/access/kube/kube-ask.ts";
+import type { KubeAsk, WantedSubjects } from "../../../core/access/kube/kube-ask.ts";
 import { stillHolds } from "../../../core/access/kube/still-holds.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { fieldOf, type WholeResponse } from "../../http/exchange.ts";
@@ -15,6 +15,12 @@ import type { AskedOfJudge, Judged, StreamTarget } from "./judged.ts";
 import { parsedReview, reviewResponse } from "./review-response.ts";
 import { plainStatus } from "./status-response.ts";
 import { unreachedError } from "./unreached-error.ts";
+
+/** A review of the own rights, and the action that it asks about. */
+interface Reviewed {
+  readonly review: ReturnType<typeof parsedReview>;
+  readonly ask: KubeAsk;
+}
 
 /** Decides on the requests of one connection, by the roles that apply at that moment. */
 export class RequestJudge {
@@ -42,10 +48,12 @@ export class RequestJudge {
     requireUnexpired(this.#grant.identity, this.#now());
     const wanted = readImpersonation(asked.headers.flat());
     const request = await this.#named(await this.#read(asked), wanted, asked);
+    const reviewed = await this.#reviewed(request, asked);
+    if (reviewed !== undefined) return this.#judgeReview(request, reviewed, wanted);
     const decide = (): KubeVerdict => decideKube(this.#grant.kube, request.ask, wanted);
     const verdict = decide();
     const judged = judgedOf(request, verdict, () => requireStill(verdict, decide()));
-    return { ...judged, answer: this.#undeletable(judged) ?? (await this.#reviewed(request, wanted, asked)) };
+    return { ...judged, answer: this.#undeletable(judged) };
   };
 
   /** What the API server would not delete together, this agent does not either. */
@@ -57,17 +65,35 @@ export class RequestJudge {
     return can ? undefined : plainStatus(405, "the server does not allow this method on the requested resource");
   }
 
-  /** A review of the own rights: what the roles refuse, the API server need not be asked. */
-  async #reviewed({ place, method }: KubeRequest, wanted: WantedSubjects, { body }: AskedOfJudge): Promise<WholeResponse | undefined> {
+  /** What a review of the own rights asks about; undefined for any other request, and for an action that no request performs. */
+  async #reviewed({ place, method }: KubeRequest, { body }: AskedOfJudge): Promise<Reviewed | undefined> {
     if (method !== "POST" || place?.group !== "authorization.k8s.io" || place.resource !== "selfsubjectaccessreviews") return undefined;
+    const { kinds, name } = this.#cluster;
     const review = parsedReview(await body());
-    const ask = reviewedAsk(review, this.#cluster.kinds.table);
-    if (ask === undefined) return undefined;
+    let ask = reviewedAsk(review, kinds.table);
+    if (ask !== undefined && "unknown" in ask) {
+      await kinds.readGroup(ask.unknown.group).catch((thrown: unknown) => {
+        throw unreachedError(name, thrown);
+      });
+      ask = reviewedAsk(review, kinds.table);
+    }
+    return ask === undefined || "unknown" in ask ? undefined : { review, ask };
+  }
+
+  /** The API server is asked as the identity that the reviewed request would have. What the roles refuse, it need not be asked. */
+  #judgeReview(request: KubeRequest, { review, ask }: Reviewed, wanted: WantedSubjects): Judged {
+    const decide = (of: KubeAsk): KubeVerdict => {
+      const { user, groups, roles } = decideKube(this.#grant.kube, of, wanted);
+      return { user, groups, roles };
+    };
+    const judgedAs = (of: KubeAsk): Judged => {
+      const verdict = decide(of);
+      return judgedOf(request, verdict, () => requireStill(verdict, decide(of)));
+    };
     try {
-      decideKube(this.#grant.kube, ask, wanted);
-      return undefined;
+      return judgedAs(ask);
     } catch (thrown) {
-      return reviewResponse(review, toPlatformError(thrown).message);
+      return { ...judgedAs(request.ask), answer: reviewResponse(review, toPlatformError(thrown).message) };
     }
   }
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { kubeVerbs } from "../../../core/resources/kube-rule.ts";
 import { nameInBody, withBodyName } from "./name-in-body.ts";
 import { readRequest } from "./read-request.ts";
 import { reviewedAsk } from "./review.ts";
@@ -103,7 +104,10 @@ test.for<[what: string, spec: object, ask: object | undefined]>([
     { verbs: ["deletecollection"] },
   ],
   ["a verb that no request has", { resourceAttributes: { verb: "impersonate", resource: "users" } }, undefined],
-  ["an unknown kind", { resourceAttributes: { verb: "get", resource: "things" } }, undefined],
+  ["an unknown kind", { resourceAttributes: { verb: "get", group: "example.com", resource: "things" } }, { unknown: { group: "example.com" } }],
+  ["every verb", { resourceAttributes: { verb: "*", resource: "pods", namespace: "a" } }, { resource: "pods", namespace: "a", verbs: kubeVerbs }],
+  ["everything in a namespace", { resourceAttributes: { verb: "*", resource: "*", namespace: "a" } }, { isNamespaced: true, verbs: kubeVerbs }],
+  ["everything", { resourceAttributes: { verb: "*", group: "*", resource: "*" } }, { isNamespaced: false, verbs: kubeVerbs }],
   ["an open path", { nonResourceAttributes: { verb: "get", path: "/healthz" } }, { type: "open" }],
   ["another path", { nonResourceAttributes: { verb: "get", path: "/metrics" } }, { type: "path", path: "/metrics" }],
   ["nothing", {}, undefined],

@@ -51,6 +51,8 @@ export interface ApiOptions {
   readonly deps?: Partial<KubeDeps>;
   readonly follow?: InsideService["follow"];
   readonly record?: InsideService["record"];
+  /** Names of the user's roles; default: `access`. */
+  readonly holds?: readonly string[];
 }
 
 /** Everything at the cluster, as the groups `ops`. */
@@ -192,7 +194,7 @@ export class ApiWorld implements AsyncDisposable {
       sessionId: sid,
       accessRevision: "1",
     };
-    const user = await this.own.user("alice");
+    const user = await this.own.user("alice", options.holds && { roles: [...options.holds] });
     const { hostCaPem } = this.own;
     const serve = async (stream: Duplex): Promise<void> =>
       await serveKube(stream, asked, used.deps, { signal: this.#over.signal, established: () => {} });

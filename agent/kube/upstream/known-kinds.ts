@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { discoveryPath, KindTable } from "../judge/kind-table.ts";
 import type { ApiServer } from "./api-server.ts";
@@ -11,6 +12,15 @@ const restMs = 500;
 const maxGroups = 2_000;
 /** Longest name of a group with its version: a DNS name, and a label. */
 const maxName = 253 + 1 + 63;
+/** Maximum versions of one group that are read. */
+const maxVersions = 16;
+
+/** A name of a group: the agent asks for it by itself, so nothing else of a client may get into its path. */
+const groupName = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
+const versionName = /^[a-z0-9]{1,63}$/;
+
+/** An APIGroup of Kubernetes, as far as it is read. */
+const groupSchema = z.object({ versions: z.array(z.object({ version: z.string() })) });
 
 /** The kinds of one cluster, read from its API server when they are first needed, and again for one that is not among them. */
 export class KnownKinds {
@@ -26,24 +36,45 @@ export class KnownKinds {
   /** Reads the kinds in a version of a group; once for all that wait for it. There are none under a name that is too long. Throws `unavailable`. */
   async read(groupVersion: string): Promise<void> {
     if (groupVersion.length > maxName) return;
-    const last = this.#readAt.get(groupVersion);
-    if (last !== undefined && performance.now() - last < restMs) return;
-    const reading =
-      this.#reading.get(groupVersion) ??
-      this.#ask(groupVersion).finally(() => {
-        this.#reading.delete(groupVersion);
-      });
-    this.#reading.set(groupVersion, reading);
+    const path = discoveryPath(groupVersion);
+    await this.#once(path, async () => {
+      const { status, json } = await this.#ask(path);
+      if (status === 200) this.table.set(groupVersion, json);
+      else if (status === 404) this.table.remove(groupVersion);
+      else throw new PlatformError("unavailable", `the API server did not list its kinds in ${groupVersion}: it answered ${status}`);
+    });
+  }
+
+  /** Reads the kinds in all versions of a group, as `read` does. There are none under a name that no group has. Throws `unavailable`. */
+  async readGroup(group: string): Promise<void> {
+    if (group === "") return await this.read("v1");
+    if (!groupName.test(group)) return;
+    const path = `/apis/${group}`;
+    await this.#once(path, async () => {
+      const { status, json } = await this.#ask(path);
+      if (status !== 200 && status !== 404)
+        throw new PlatformError("unavailable", `the API server did not list the versions of ${group}: it answered ${status}`);
+      const versions = groupSchema.safeParse(json).data?.versions ?? [];
+      const known = versions.map(({ version }) => version).filter((version) => versionName.test(version));
+      await Promise.all(known.slice(0, maxVersions).map(async (version) => await this.read(`${group}/${version}`)));
+    });
+  }
+
+  async #once(path: string, work: () => Promise<void>): Promise<void> {
+    const last = this.#readAt.get(path);
+    let reading = this.#reading.get(path);
+    if (reading === undefined && last !== undefined && performance.now() - last < restMs) return;
+    reading ??= work().finally(() => {
+      this.#reading.delete(path);
+    });
+    this.#reading.set(path, reading);
     await reading;
   }
 
-  async #ask(groupVersion: string): Promise<void> {
-    const path = discoveryPath(groupVersion);
-    const { status, json } = await askAsAgent(this.#api, { method: "GET", path, timeoutMs: askMs, maxBytes: maxList });
+  async #ask(path: string): ReturnType<typeof askAsAgent> {
+    const answer = await askAsAgent(this.#api, { method: "GET", path, timeoutMs: askMs, maxBytes: maxList });
     if (this.#readAt.size >= maxGroups) this.#readAt.clear();
-    this.#readAt.set(groupVersion, performance.now());
-    if (status === 200) this.table.set(groupVersion, json);
-    else if (status === 404) this.table.remove(groupVersion);
-    else throw new PlatformError("unavailable", `the API server did not list its kinds in ${groupVersion}: it answered ${status}`);
+    this.#readAt.set(path, performance.now());
+    return answer;
   }
 }
