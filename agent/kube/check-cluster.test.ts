@@ -24,6 +24,20 @@ test("an account that may act as users and groups is enough", async () => {
 });
 
 test.each([
+  [[], []],
+  [["serviceaccounts"], ["impersonate serviceaccounts"]],
+  [
+    ["serviceaccounts", "pods"],
+    ["impersonate serviceaccounts", "get pods"],
+  ],
+])("an account without a right to %j answers, and lacks %j", async (resources: readonly string[], wanted) => {
+  const lacks: (readonly string[])[] = [];
+  const api = server((resource) => ({ status: 201, allowed: !resources.includes(resource) }));
+  expect(await checkCluster(api, (permissions) => void lacks.push(permissions))).toBe("answers");
+  expect(lacks).toEqual([wanted]);
+});
+
+test.each([
   ["what is missing is named", server((resource) => ({ status: 201, allowed: resource === "users" })), "denied", "impersonate groups"],
   ["both are named", server(() => ({ status: 201, allowed: false })), "denied", "users and groups"],
   ["credentials that are refused", server(() => ({ status: 401 })), "unauthenticated", "credentials"],

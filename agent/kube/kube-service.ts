@@ -1,4 +1,5 @@
 import { maxKubeClusters } from "../../core/config/kube-service.ts";
+import type { Log } from "../../core/log/log.ts";
 import { kubeClusterDocument } from "../../core/resources/kube-cluster.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
 import type { LabelMatchers } from "../../core/resources/role.ts";
@@ -37,6 +38,7 @@ export async function prepareKube({ kubeconfigFile, podCluster, labels, commands
       const printed = await HostLabels.open({ fixed: labels, commands, log, changed: () => offered.announce() }, signal);
       const own = described.map((one) => withLabels(one, () => printed.current));
       const servers = new ApiServers(env, signal);
+      const warnOfLacking = lackingWarnings(log);
       const details = ({ name }: DescribedCluster) => health.details(name);
       const sources = {
         kind: "kube",
@@ -50,7 +52,8 @@ export async function prepareKube({ kubeconfigFile, podCluster, labels, commands
       const offered = offerResources(sources, deps, signal);
       const check = async (one: DescribedCluster): Promise<"answers"> => {
         const { checkCluster } = await import("./check-cluster.ts");
-        return await checkCluster(servers.of(one).api);
+        const { api } = servers.of(one);
+        return await checkCluster(api, (permissions) => warnOfLacking(one.name, api, permissions));
       };
       const settings = ({ server }: DescribedCluster): string => settingsOf(server);
       const health = new HealthChecks<DescribedCluster>({ kind: "kube", settings, check, onChange: () => offered.announce(), log: deps.log }, signal);
@@ -75,6 +78,22 @@ export async function prepareKube({ kubeconfigFile, podCluster, labels, commands
         },
       };
     },
+  };
+}
+
+/** Warns of permissions that the agent's account at a cluster lacks: once, and again when they are others. */
+function lackingWarnings(log: Pick<Log, "warn">): (cluster: string, api: object, permissions: readonly string[]) => void {
+  const warned = new WeakMap<object, string>();
+  return (cluster, api, permissions) => {
+    const missing = permissions.join(", ");
+    if (missing === (warned.get(api) ?? "")) return;
+    warned.set(api, missing);
+    if (missing === "") return;
+    log.warn("the agent's account at a Kubernetes cluster lacks permissions", {
+      kube: cluster,
+      missing,
+      hint: "docs/kubernetes.md has the ClusterRole",
+    });
   };
 }
 

@@ -205,6 +205,19 @@ await describeKube("Kubernetes through an agent", (world) => {
       }
     });
 
+    test("an agent whose account lacks a part of the ClusterRole serves, and its log names the part", async () => {
+      const rules = [
+        { apiGroups: [""], resources: ["users", "groups"], verbs: ["impersonate"] },
+        { apiGroups: ["authorization.k8s.io"], resources: ["selfsubjectaccessreviews"], verbs: ["create"] },
+      ];
+      const agent = await platform.agent({ kubeconfig: await world.agentKubeconfig("narrow", rules) });
+      await until("it warns", () =>
+        /lacks permissions .*kube=narrow .*missing="impersonate serviceaccounts, get pods"/.test(agent.service.printed()),
+      );
+      expect(platform.agents[0]?.service.printed()).not.toContain("lacks permissions");
+      await until("it is offered", async () => (await user.user.tsh(["kube", "ls", "--format=names"])).stdout.includes("narrow"));
+    });
+
     test("an agent with a token for another kind cannot offer a Kubernetes cluster", async () => {
       const file = await world.agentKubeconfig("stolen");
       const agent = await platform.cluster.agent({

@@ -39,8 +39,8 @@ export interface KubeWorld extends AsyncDisposable {
   kubectl(version: KubectlVersion, args: readonly string[], options?: RunOptions): Promise<Finished>;
   /** Creates a namespace whose pods go to this node; it is deleted with the world. */
   namespace(node: "real" | "fake"): Promise<string>;
-  /** Path of a kubeconfig for an agent, whose context has this name: the token of a service account that may do what docs/kubernetes.md asks for, and nothing else. */
-  agentKubeconfig(context?: string): Promise<string>;
+  /** Path of a kubeconfig for an agent, whose context has this name: the token of a service account that may do what docs/kubernetes.md asks for, or these rules, and nothing else. */
+  agentKubeconfig(context?: string, rules?: readonly object[]): Promise<string>;
   /** Gives a group the rights of a cluster role; taken back with the world. */
   grant(group: string, clusterRole: string): Promise<void>;
   /** Entries of the audit log so far that fit: all requests but those of the control plane and its admin. */
@@ -101,9 +101,9 @@ export async function kubeWorld({ own = false }: KubeWorldOptions = {}): Promise
       await until("the namespace has its service account", async () => (await api.ask("GET", account)).body.secrets !== undefined);
       return name;
     },
-    agentKubeconfig: async (context = "direct") => {
+    agentKubeconfig: async (context = "direct", rules = agentRules) => {
       const [namespace, role] = [await world.namespace("fake"), fresh("agent")];
-      await add(`${rbac}/clusterroles`, { metadata: { name: role }, rules: agentRules } as { metadata: { name: string } });
+      await add(`${rbac}/clusterroles`, { metadata: { name: role }, rules } as { metadata: { name: string } });
       await api.must("POST", `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: "agent" } });
       await bind({ kind: "ServiceAccount", name: "agent", namespace }, role);
       const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 86_400 } };
