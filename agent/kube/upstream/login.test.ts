@@ -47,6 +47,46 @@ test("a token in a file is read again as it ages, and when it was refused, but n
   await expect(keeper.current()).rejects.toMatchObject({ code: "unavailable" });
 });
 
+test("a token in a file that cannot be read for a while is kept, unless the API server refuses it", async () => {
+  let now = 0;
+  const file = join(folder, "kept-token");
+  await writeFile(file, "first");
+  const keeper = new LoginKeeper({ account: { kind: "token", token: { file } } }, { env: {}, signal, steady: () => now });
+  expect(await keeper.current()).toEqual({ token: "first" });
+  await rm(file);
+  now = 61_000;
+  expect(await keeper.current()).toEqual({ token: "first" });
+  now = 300_000;
+  expect(await keeper.current()).toEqual({ token: "first" });
+  await writeFile(file, "second");
+  now = 304_000;
+  expect(await keeper.current()).toEqual({ token: "first" });
+  now = 305_000;
+  expect(await keeper.current()).toEqual({ token: "second" });
+  await rm(file);
+  keeper.refused();
+  await expect(keeper.current()).rejects.toMatchObject({ code: "unavailable" });
+  await expect(keeper.current()).rejects.toMatchObject({ code: "unavailable" });
+  await writeFile(file, "third");
+  expect(await keeper.current()).toEqual({ token: "third" });
+});
+
+test("a plugin that fails leaves its credentials in use until they expire", async () => {
+  let [now, steady] = [Date.now(), 0];
+  const broken = join(folder, "broken");
+  const end = new Date(now + 600_000).toISOString();
+  const script = `if (require("fs").existsSync(${JSON.stringify(broken)})) process.exit(1);
+    console.log(${JSON.stringify(printed({ token: "good", expirationTimestamp: end }))})`;
+  const source = { account: { kind: "exec", plugin: plugin(script) } } as const;
+  const keeper = new LoginKeeper(source, { env: {}, signal, now: () => new Date(now), steady: () => steady });
+  expect(await keeper.current()).toMatchObject({ token: "good" });
+  await writeFile(broken, "");
+  [now, steady] = [now + 599_000, 599_000];
+  expect(await keeper.current()).toMatchObject({ token: "good" });
+  [now, steady] = [now + 1_000, 600_000];
+  await expect(keeper.current()).rejects.toMatchObject({ code: "unavailable" });
+});
+
 test("a plugin is asked once for all requests, and again before its credentials end", async () => {
   let [now, steady] = [Date.now(), 0];
   const counter = join(folder, "count");

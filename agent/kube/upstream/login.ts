@@ -23,6 +23,8 @@ const maxAgeMs = 60_000;
 const refusedMs = 5_000;
 /** Rest of a plugin's credentials with which they are still used, ms. */
 const leastMs = 60_000;
+/** Time for which the login from before is kept after it could not be read, ms: a plugin may take long to fail. */
+const keptMs = 5_000;
 const maxFile = 1024 * 1024;
 
 export interface LoginDeps {
@@ -40,6 +42,8 @@ export class LoginKeeper {
   #known: Login | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
   #refusedAt = Number.NEGATIVE_INFINITY;
+  /** The API server refused what is known. */
+  #isRefused = false;
   #plugin: PluginLogin | undefined;
   #reading: Promise<Login> | undefined;
 
@@ -48,11 +52,11 @@ export class LoginKeeper {
     this.#deps = deps;
   }
 
-  /** Throws `unavailable` when it cannot be read and there is none from before. */
+  /** The one from before while it cannot be read, unless that was refused or has expired. Throws `unavailable` or `timeout` when there is none. */
   async current(): Promise<Login> {
     const known = this.#known;
-    if (known !== undefined && this.#steady() - this.#readAt < maxAgeMs) return known;
-    this.#reading ??= this.#read().finally(() => {
+    if (known !== undefined && this.#steady() - this.#readAt < maxAgeMs && !this.#hasExpired) return known;
+    this.#reading ??= this.#readOrKeep().finally(() => {
       this.#reading = undefined;
     });
     return await this.#reading;
@@ -64,12 +68,30 @@ export class LoginKeeper {
     this.#refusedAt = this.#steady();
     this.#readAt = Number.NEGATIVE_INFINITY;
     this.#plugin = undefined;
+    this.#isRefused = true;
+  }
+
+  async #readOrKeep(): Promise<Login> {
+    try {
+      return await this.#read();
+    } catch (thrown) {
+      const known = this.#known;
+      if (known === undefined || this.#isRefused || this.#hasExpired) throw thrown;
+      this.#readAt = this.#steady() - maxAgeMs + keptMs;
+      return known;
+    }
+  }
+
+  get #hasExpired(): boolean {
+    const { expires } = this.#plugin ?? {};
+    return expires !== undefined && expires.getTime() <= this.#now();
   }
 
   async #read(): Promise<Login> {
     const login = "credentials" in this.#source ? podLogin(await this.#source.credentials()) : await this.#fromFile(this.#source);
     this.#known = login;
     this.#readAt = this.#steady();
+    this.#isRefused = false;
     return login;
   }
 
@@ -82,12 +104,15 @@ export class LoginKeeper {
       return { ...trusted, token };
     }
     if (account.kind === "certificate") return { ...trusted, certificate: await textOf(account.certificate), privateKey: await textOf(account.key) };
-    const now = (this.#deps.now ?? (() => new Date()))().getTime();
     const { expires } = this.#plugin ?? {};
-    if (this.#plugin === undefined || (expires !== undefined && expires.getTime() - now < leastMs))
+    if (this.#plugin === undefined || (expires !== undefined && expires.getTime() - this.#now() < leastMs))
       this.#plugin = await runPlugin(account.plugin, this.#deps.env, this.#deps.signal);
     const { token, certificate, privateKey } = this.#plugin;
     return { ...trusted, token, certificate, privateKey };
+  }
+
+  #now(): number {
+    return (this.#deps.now ?? (() => new Date()))().getTime();
   }
 
   #steady(): number {
