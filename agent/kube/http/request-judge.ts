@@ -97,19 +97,22 @@ export class RequestJudge {
     }
   }
 
-  /** A kind that is not known may be a new one: the API server's list is read once more. */
+  /** A kind that is not known may be a new one: the API server's list is read once more. One that is known is read again as it ages. */
   async #read({ method, target, isUpgrade }: AskedOfJudge): Promise<KubeRequest> {
     const { kinds, name } = this.#cluster;
     const head = { method, target, isUpgrade };
     const first = readRequest(head, kinds.table);
-    if (!("unknown" in first)) return first;
+    if (!("unknown" in first)) {
+      if (first.place !== undefined) kinds.refresh(groupVersion(first.place.group, first.place.version));
+      return first;
+    }
     await kinds.read(first.unknown.groupVersion).catch((thrown: unknown) => {
       throw unreachedError(name, thrown);
     });
     const second = readRequest(head, kinds.table);
     if (!("unknown" in second)) return second;
-    const { what, groupVersion } = second.unknown;
-    throw new PlatformError("not_found", `Kubernetes cluster ${name} has no ${JSON.stringify(what)} in ${groupVersion}`);
+    const { unknown } = second;
+    throw new PlatformError("not_found", `Kubernetes cluster ${name} has no ${JSON.stringify(unknown.what)} in ${unknown.groupVersion}`);
   }
 
   /** The name of a new object is in the body, which is read only where it decides. */

@@ -9,6 +9,8 @@ const askMs = 10_000;
 const maxList = 4 * 1024 * 1024;
 /** Time for which a list is not read again, ms: a client may ask for kinds that are not there as fast as it can. */
 const restMs = 500;
+/** Age at which a list is read again, ms: a kind may have been defined again in another way. */
+const maxAgeMs = 5 * 60_000;
 const maxGroups = 2_000;
 /** Longest name of a group with its version: a DNS name, and a label. */
 const maxName = 253 + 1 + 63;
@@ -22,15 +24,18 @@ const versionName = /^[a-z0-9]{1,63}$/;
 /** An APIGroup of Kubernetes, as far as it is read. */
 const groupSchema = z.object({ versions: z.array(z.object({ version: z.string() })) });
 
-/** The kinds of one cluster, read from its API server when they are first needed, and again for one that is not among them. */
+/** The kinds of one cluster, read from its API server when they are first needed, and again as they age and for one that is not among them. */
 export class KnownKinds {
   readonly table = new KindTable();
   readonly #api: Pick<ApiServer, "send">;
+  readonly #steady: () => number;
   readonly #readAt = new Map<string, number>();
   readonly #reading = new Map<string, Promise<void>>();
 
-  constructor(api: Pick<ApiServer, "send">) {
+  /** `steady`: monotonic milliseconds. */
+  constructor(api: Pick<ApiServer, "send">, steady: () => number = () => performance.now()) {
     this.#api = api;
+    this.#steady = steady;
   }
 
   /** Reads the kinds in a version of a group; once for all that wait for it. There are none under a name that is too long. Throws `unavailable`. */
@@ -43,6 +48,12 @@ export class KnownKinds {
       else if (status === 404) this.table.remove(groupVersion);
       else throw new PlatformError("unavailable", `the API server did not list its kinds in ${groupVersion}: it answered ${status}`);
     });
+  }
+
+  /** Reads the kinds in a version of a group again if they are older than five minutes; nobody waits for it. While that fails, they stay as they are. */
+  refresh(groupVersion: string): void {
+    const last = this.#readAt.get(discoveryPath(groupVersion));
+    if (last === undefined || this.#steady() - last >= maxAgeMs) void this.read(groupVersion).catch(() => {});
   }
 
   /** Reads the kinds in all versions of a group, as `read` does. There are none under a name that no group has. Throws `unavailable`. */
@@ -63,7 +74,7 @@ export class KnownKinds {
   async #once(path: string, work: () => Promise<void>): Promise<void> {
     const last = this.#readAt.get(path);
     let reading = this.#reading.get(path);
-    if (reading === undefined && last !== undefined && performance.now() - last < restMs) return;
+    if (reading === undefined && last !== undefined && this.#steady() - last < restMs) return;
     reading ??= work().finally(() => {
       this.#reading.delete(path);
     });
@@ -74,7 +85,7 @@ export class KnownKinds {
   async #ask(path: string): ReturnType<typeof askAsAgent> {
     const answer = await askAsAgent(this.#api, { method: "GET", path, timeoutMs: askMs, maxBytes: maxList });
     if (this.#readAt.size >= maxGroups) this.#readAt.clear();
-    this.#readAt.set(path, performance.now());
+    this.#readAt.set(path, this.#steady());
     return answer;
   }
 }
