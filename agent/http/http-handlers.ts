@@ -12,6 +12,8 @@ export interface HttpHandlers {
   takesUpgrade?(value: string | undefined): boolean;
   /** The response to a message that cannot be read as a request. Pure. */
   refusal(status: number, message: string): WholeResponse;
+  /** Called once for a connection on which a message could not be read as a request, with what is wrong with it. It ends then. */
+  unread?(status: number, why: string): void;
 }
 
 /** Limits of one connection of a user. */

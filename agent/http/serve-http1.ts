@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { HeaderField } from "../../core/resources/app-headers.ts";
 import { gatherWrites } from "../../core/transport/gather-writes.ts";
@@ -47,19 +47,46 @@ export async function serveHttp1(socket: Duplex, handlers: HttpHandlers, limits:
     if (head.length > 0) socket.unshift(head);
     void handlers.upgrade(request, socket);
   });
-  const refuse = (status: number, message: string): void => {
-    if (limit.open > 0) socket.destroy();
-    else refuseRaw(socket, handlers.refusal(status, message));
-  };
-  server.on("connect", () => refuse(405, "CONNECT is not supported"));
-  server.on("clientError", (error: NodeJS.ErrnoException) => {
-    if (error.code === "HPE_HEADER_OVERFLOW") refuse(431, "the headers of the request are too long");
-    else refuse(400, "the request is malformed");
-  });
+  refuseUnread(server, { socket, handlers, limit });
   const closed = new Promise<void>((resolve) => void socket.once("close", () => resolve()));
   server.emit("connection", socket);
   await closed;
   limit.stop();
+}
+
+/** An error of Node's parser, whose code begins with HPE_ and which has a reason, or of the connection. */
+type ParserError = NodeJS.ErrnoException & { readonly reason?: string };
+
+interface Refusing {
+  readonly socket: Duplex;
+  readonly handlers: HttpHandlers;
+  readonly limit: IdleLimit;
+}
+
+/** Refuses what cannot be read as a request, and ends the connection. */
+function refuseUnread(server: Server, { socket, handlers, limit }: Refusing): void {
+  let isKnown = false;
+  const note = (status: number, why: string): void => {
+    // Each piece that follows fails, too.
+    if (!isKnown) handlers.unread?.(status, why);
+    isKnown = true;
+  };
+  const refuse = (status: number, message: string): void => {
+    if (limit.open > 0) socket.destroy();
+    else refuseRaw(socket, handlers.refusal(status, message));
+  };
+  server.on("connect", () => {
+    const message = "CONNECT is not supported";
+    note(405, message);
+    refuse(405, message);
+  });
+  server.on("clientError", ({ code = "", reason = "" }: ParserError) => {
+    const [status, message] = code === "HPE_HEADER_OVERFLOW" ? [431, "the headers of the request are too long"] : [400, "the request is malformed"];
+    // Otherwise the connection has broken, or the client has left in the middle of a head.
+    if (code.startsWith("HPE_") && code !== "HPE_INVALID_EOF_STATE")
+      note(status, reason === "" || status === 431 ? message : `${message}: ${reason}`);
+    refuse(status, message);
+  });
 }
 
 /** `onLast`: the connection takes no more requests. */

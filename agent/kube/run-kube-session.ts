@@ -8,7 +8,8 @@ import { type ConnectionLimits, usualLimits } from "../http/http-handlers.ts";
 import { serveHttp } from "../http/serve-http.ts";
 import type { ConnectionLease } from "../service/connection-limits.ts";
 import { holdToRules } from "../service/hold-to-rules.ts";
-import { serveRequest } from "./http/serve-request.ts";
+import { noteUnread } from "./http/request-note.ts";
+import { logRefusal, serveRequest } from "./http/serve-request.ts";
 import { serveUpgrade } from "./http/serve-upgrade.ts";
 import { plainStatus } from "./http/status-response.ts";
 import type { KubeDeps } from "./kube-deps.ts";
@@ -88,5 +89,10 @@ function kubeHandlers(session: KubeSession): HttpHandlers {
     exchange: async (asked, answer) => await serveRequest(asked, answer, session),
     upgrade: async (request, socket) => await serveUpgrade(request, socket, session),
     refusal: plainStatus,
+    unread: (status, why) => {
+      const error = new PlatformError("invalid", why);
+      noteUnread(status, error, session);
+      logRefusal(error, session);
+    },
   };
 }

@@ -87,6 +87,43 @@ test.each([
   expect(world.requests).toEqual([]);
 });
 
+test.each([
+  [
+    "two lengths",
+    "POST /api/v1/namespaces/a/pods HTTP/1.1\r\nHost: kube.test\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n",
+    400,
+    "Content-Length",
+  ],
+  [
+    "a length beside chunks",
+    "POST / HTTP/1.1\r\nHost: kube.test\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+    400,
+    "Transfer-Encoding",
+  ],
+  ["a head that is too long", `GET / HTTP/1.1\r\nHost: kube.test\r\nX: ${"x".repeat(70_000)}\r\n\r\n`, 431, "too long"],
+  ["CONNECT", "CONNECT kube.test:443 HTTP/1.1\r\nHost: kube.test\r\n\r\n", 405, "CONNECT"],
+])("%s: refused before it is a request, in one audit event", async (_title, bytes, status, why) => {
+  const { tls, events } = await world.enter();
+  tls.write(bytes);
+  const [head] = (await once(tls, "data")) as [Buffer];
+  expect(head.toString()).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  // What follows is not read as a request either.
+  tls.end("GET /version HTTP/1.1\r\nHost: kube.test\r\n\r\n");
+  await once(tls, "close");
+  const refused = { event: "kube.request", user: "alice", kubernetes_cluster: "prod", verb: "", request_path: "", response_code: status };
+  await expect
+    .poll(() => events.filter(({ event }) => event === "kube.request"))
+    .toMatchObject([{ ...refused, error: expect.stringContaining(why) }]);
+  expect(world.requests).toEqual([]);
+});
+
+test("a client that leaves in the middle of a head leaves no audit event", async () => {
+  const { tls, events, served } = await world.enter();
+  tls.end("GET /version HT");
+  await served;
+  expect(events.filter(({ event }) => event === "kube.request")).toEqual([]);
+});
+
 test("what the roles do not allow is refused with the rule that is missing", async () => {
   const role = kubeRole("access", [{ kind: "pod", namespace: "a", name: "*", verbs: ["get"] }]);
   const { tls, events } = await world.enter({ access: { roles: [role] } });

@@ -45,6 +45,9 @@ await describeKube("who the API server sees", (world) => {
     });
   }
 
+  /** Refused by us: their User-Agent, and the status. */
+  const refused: { readonly agent: string; readonly status: number }[] = [];
+
   interface Row {
     readonly name: string;
     readonly as: string;
@@ -101,6 +104,7 @@ await describeKube("who the API server sees", (world) => {
     expect(answer.status).toBe(forbidden);
     expect(JSON.parse(answer.text)).toMatchObject({ kind: "Status", apiVersion: "v1", status: "Failure", reason: "Forbidden", code: 403 });
     expect(await seen(agent)).toEqual(wanted === undefined ? [] : [wanted]);
+    if (wanted === undefined) refused.push({ agent, status: forbidden });
   });
 
   const forms = [
@@ -133,6 +137,7 @@ await describeKube("who the API server sees", (world) => {
     ]);
     expect(printed).toMatch(/^HTTP\/1\.1 400 /);
     expect(await seen(agent)).toEqual([]);
+    refused.push({ agent, status: 400 });
   });
 
   test.each(["http://evil.test/api/v1/pods", "https://evil.test:443/api", "evil.test:443", "*"])(
@@ -142,6 +147,7 @@ await describeKube("who the API server sees", (world) => {
       const printed = await askKubeRaw(entrance("plain"), [`GET ${form} HTTP/1.1`, "Host: evil.test", `User-Agent: ${agent}`, "Connection: close"]);
       expect(printed).toMatch(/^HTTP\/1\.1 4\d\d /);
       expect(await seen(agent)).toEqual([]);
+      refused.push({ agent, status: Number(printed.slice(9, 12)) });
     },
   );
 
@@ -155,7 +161,27 @@ await describeKube("who the API server sees", (world) => {
       const head = [`POST ${prefix}/api/v1/namespaces/default/pods HTTP/1.1`, `Host: ${host}:${port}`, `User-Agent: ${agent}`, ...lengths];
       expect(await askKubeRaw(entrance("plain"), head)).toMatch(/^HTTP\/1\.1 400 /);
       expect(await seen(agent)).toEqual([]);
+      refused.push({ agent, status: 400 });
     }
+  });
+
+  test("each request that we refuse is in our audit log, by its User-Agent, or without one where it could not be read", async () => {
+    const unread = 4;
+    const events = await until("all are audited", async () => {
+      const found = (await auditEvents(platform.cluster, "kube.request")).filter(({ code }) => code === "T3009W");
+      const left = refused.filter(({ agent }) => !found.some((one) => one.user_agent === agent));
+      const nameless = found.filter(({ user_agent: agent }) => agent === undefined);
+      if (left.length > unread || nameless.length < unread)
+        throw new Error(`${left.length} are missing, ${nameless.length} without a name: ${JSON.stringify(nameless)}`);
+      return found;
+    });
+    for (const { agent, status } of refused) {
+      const found = events.find((one) => one.user_agent === agent);
+      if (found !== undefined) expect(found).toMatchObject({ kubernetes_cluster: platform.kube, response_code: status, error: expect.any(String) });
+    }
+    const nameless = events.filter(({ user_agent: agent }) => agent === undefined);
+    for (const event of nameless) expect(event).toMatchObject({ user: "plain", response_code: 400, verb: "", request_path: "" });
+    expect(nameless.map(({ error }) => error)).toEqual(expect.arrayContaining([expect.stringMatching(/malformed: .*Content-Length/)]));
   });
 
   test("each request is in our audit log, with who the API server saw", async () => {

@@ -133,6 +133,14 @@ export class RequestNote {
   }
 }
 
+/** In place of a message that could not be read as a request: nothing of it is certain. */
+const unread: ClientRequest = { method: "", target: "", hosts: [], headers: [], body: undefined, trailers: () => [], version: 1 };
+
+/** Records that a message was refused which could not be read as a request. Never throws. */
+export function noteUnread(status: number, error: PlatformError, session: KubeSession): void {
+  new RequestNote(unread, session).end(status, error);
+}
+
 function bytesOf(event: AuditFacts): number {
   return Buffer.byteLength(JSON.stringify(event));
 }
