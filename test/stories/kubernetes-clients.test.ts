@@ -1,13 +1,16 @@
 import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { checkKubernetesJoin } from "../../control/auth/tokens/kubernetes-join.ts";
 import { KubernetesApi } from "../../core/kubernetes/kubernetes-api.ts";
 import { createQueue } from "../../core/limits/queue.ts";
 import { tokenSchema } from "../../core/resources/token.ts";
+import { audited } from "../world/audited.ts";
 import { busyboxImage } from "../world/kubernetes/busybox-image.ts";
 import { clientNodeCalls } from "../world/kubernetes/client-node-script.ts";
+import { controlInPod } from "../world/kubernetes/control-in-pod.ts";
 import { describeKube } from "../world/kubernetes/describe-kube.ts";
 import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
 import { clientNode, helm } from "../world/kubernetes/kubectl.ts";
@@ -68,12 +71,17 @@ print("watched")
 await describeKube("other clients of Kubernetes", (world) => {
   let platform: KubePlatform;
   let user: KubeUser;
+  let dir: string;
 
   beforeAll(async () => {
-    platform = await KubePlatform.open(world);
+    dir = await mkdtemp(join(tmpdir(), "platform-in-pod-"));
+    platform = await KubePlatform.open(world, await controlInPod(world, dir));
     user = await platform.user("ada", { kubernetes_groups: ["system:masters"], kubernetes_resources: allResources });
   });
-  afterAll(async () => await platform?.[Symbol.asyncDispose]());
+  afterAll(async () => {
+    await platform?.[Symbol.asyncDispose]();
+    await rm(dir, { recursive: true, force: true });
+  });
 
   test.skipIf(noHelm !== "")(`helm installs, upgrades, rolls back, tests and removes a chart${noHelm}`, async () => {
     const namespace = await world.namespace("fake");
@@ -127,6 +135,27 @@ await describeKube("other clients of Kubernetes", (world) => {
     ]);
   });
 
+  /** Agents that have these service accounts' tokens: one is let in, the other one is not. */
+  async function joinAsPod(
+    document: { readonly metadata: { readonly name: string } },
+    { good, forged }: Readonly<Record<"good" | "forged", string>>,
+  ) {
+    const { cluster } = platform;
+    const { name: podToken } = document.metadata;
+    expect(await cluster.tctl(["create", "-f", "-"], { input: JSON.stringify(document) })).toMatchObject({ status: 0 });
+    const services = `kubernetes_service:\n  enabled: yes\n  kubeconfig_file: ${await world.agentKubeconfig("inside")}\n`;
+    const agent = async (name: string, idToken: string) => {
+      const file = join(dir, name);
+      await writeFile(file, idToken);
+      return await cluster.agent({ name, podToken, services, noWait: true, env: { KUBERNETES_TOKEN_PATH: file } });
+    };
+    const [joining, refused] = await Promise.all([agent("pod-1", good), agent("pod-2", forged)]);
+    await joining.connected();
+    await audited(cluster, "instance.join", { success: true, server_name: "pod-1", token: podToken });
+    await audited(cluster, "instance.join", { success: false, server_name: "pod-2" });
+    await until("it reads why", () => refused.service.printed().includes("the API server does not know it"));
+  }
+
   test("the API server's review of a pod's token, for the join method kubernetes: the pod's, while it exists, for this audience", async () => {
     const namespace = await world.namespace("real");
     await world.grant(`system:serviceaccounts:${namespace}`, "system:auth-delegator");
@@ -161,11 +190,13 @@ await describeKube("other clients of Kubernetes", (world) => {
     expect(await join(good)).toEqual({ namespace, name: "default", pod: "joining" });
     await expect(join(await tokenFor("other.cluster"))).rejects.toMatchObject({ code: "denied" });
     // Its claims are in order, its signature is not.
-    await expect(join(`${good.slice(0, -6)}${good.endsWith("AAAAAA") ? "BBBBBB" : "AAAAAA"}`)).rejects.toThrow("the API server does not know it");
+    const forged = `${good.slice(0, -6)}${good.endsWith("AAAAAA") ? "BBBBBB" : "AAAAAA"}`;
+    await expect(join(forged)).rejects.toThrow("the API server does not know it");
     await expect(join(good, caller("nobody's"))).rejects.toMatchObject({
       code: "unavailable",
       hint: expect.stringContaining("system:auth-delegator"),
     });
+    await joinAsPod(document, { good, forged });
     await world.api.must("DELETE", `${pods}/joining`);
     await until("the pod is gone", async () => (await world.api.ask("GET", `${pods}/joining`)).status === 404);
     await until(

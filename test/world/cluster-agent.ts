@@ -15,6 +15,8 @@ export interface AgentOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly netns?: string | undefined;
   readonly token?: string;
+  /** Name of a join token for pods, with which it joins in place of `token`. */
+  readonly podToken?: string;
   readonly pin?: string;
   /** Other than the cluster's own. */
   readonly proxy?: string;
@@ -54,7 +56,8 @@ export async function makeAgent(cluster: ClusterControl, options: AgentOptions):
     dataDir: join(dir, "data"),
     proxy: options.proxy ?? cluster.proxy,
     authServer: options.authServer,
-    token: options.token ?? (await cluster.token()),
+    token: options.token ?? (options.podToken === undefined ? await cluster.token() : ""),
+    podToken: options.podToken,
     pin: options.pin ?? (await cluster.pin()),
     labels: options.labels ?? {},
     more: options.sshService ?? "",

@@ -97,6 +97,8 @@ export interface AgentFacts {
   /** It joins the auth service here, and listens. */
   readonly authServer?: string | undefined;
   readonly token: string;
+  /** Name of a join token for pods, with which it joins in place of `token`. */
+  readonly podToken?: string | undefined;
   /** Empty: the configuration names none. */
   readonly pin: string;
   readonly labels?: Readonly<Record<string, string>>;
@@ -114,6 +116,7 @@ export function agentConfig({
   proxy,
   authServer,
   token,
+  podToken,
   pin,
   labels = {},
   more = "",
@@ -125,7 +128,7 @@ export function agentConfig({
 platform:
   nodename: ${name}
 ${dataDir === undefined ? "" : `  data_dir: ${dataDir}\n`}  ${authServer === undefined ? `proxy_server: ${proxy}` : `auth_server: ${authServer}`}
-  auth_token: ${token}
+  ${podToken === undefined ? `auth_token: ${token}` : `join_params: { method: kubernetes, token_name: ${podToken} }`}
 ${pin === "" ? "" : `  ca_pin: ${pin}\n`}${morePlatform}auth_service:
   enabled: no
 proxy_service:
