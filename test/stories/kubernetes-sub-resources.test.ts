@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { busyboxPod } from "../world/kubernetes/busybox-pod.ts";
 import { describeKube } from "../world/kubernetes/describe-kube.ts";
-import { askKube } from "../world/kubernetes/kube-client.ts";
+import { type Answer, askKube } from "../world/kubernetes/kube-client.ts";
 import { allResources, type Entrance, KubePlatform } from "../world/kubernetes/kube-platform.ts";
 import { putRole } from "../world/put-role.ts";
 import { until } from "../world/until.ts";
@@ -49,27 +49,33 @@ await describeKube("sub-resources and kinds that a role does not name", (world) 
 
     const read = ["get", "list", "watch"];
     const rows: readonly (readonly [method: string, path: string, verb: string])[] = [
-      ["GET", "pods/web-1/proxy/", "proxy"],
+      ["GET", "pods/absent/proxy/", "proxy"],
       ["GET", "services/http:any:80/proxy/", "proxy"],
       ["POST", "pods/web-1/exec?command=id&stdout=1", "exec"],
       ["GET", "pods/web-1/exec?command=id&stdout=1", "exec"],
       ["POST", "pods/web-1/attach?stdout=1", "exec"],
+      ["PATCH", "pods/web-1/ephemeralcontainers", "exec"],
       ["POST", "pods/web-1/portforward", "portforward"],
-      ["POST", "pods/web-1/eviction", "create"],
+      ["POST", "pods/web-1/eviction", "delete"],
       ["POST", "serviceaccounts/default/token", "create"],
     ];
+    /** Bodies that change nothing. */
+    const ask = async ([method, path]: (typeof rows)[number]): Promise<Answer> =>
+      await askKube(entrance, `/api/v1/namespaces/${namespace}/${path}`, {
+        method,
+        body: method === "GET" ? "" : "{}",
+        headers: { "content-type": method === "PATCH" ? "application/merge-patch+json" : "application/json" },
+      });
+    const isOurs = ({ status, text }: Answer): boolean => status === 403 && /kubernetes_resources/.test(text);
+
     test("reading does not allow any of them; pods/log is reading", async () => {
       await withVerbs(read);
       const refused = async (): Promise<boolean> => (await askKube(entrance, `${pods}/web-1/exec?command=id&stdout=1`)).status === 403;
       await until("the role is in force", refused);
-      for (const [method, path] of rows) {
-        const answer = await askKube(entrance, `/api/v1/namespaces/${namespace}/${path}`, {
-          method,
-          body: method === "POST" ? "{}" : "",
-          headers: { "content-type": "application/json" },
-        });
-        expect(answer.status, `${method} ${path}`).toBe(403);
-        expect(answer.text, `${method} ${path}`).toMatch(/kubernetes_resources/);
+      for (const row of rows) {
+        const answer = await ask(row);
+        expect(answer.status, `${row[0]} ${row[1]}`).toBe(403);
+        expect(answer.text, `${row[0]} ${row[1]}`).toMatch(/kubernetes_resources/);
       }
       for (const path of ["/api/v1/nodes/real/proxy/pods", "/api/v1/nodes/real:10250/proxy/run/x/y/z", "/api/v1/proxy/nodes/real/pods"]) {
         expect([403, 404], path).toContain((await askKube(entrance, path)).status);
@@ -77,7 +83,23 @@ await describeKube("sub-resources and kinds that a role does not name", (world) 
       expect((await askKube(entrance, `${pods}/web-1/log`)).text).not.toMatch(/kubernetes_resources/);
     });
 
+    test.each([...new Set(rows.map(([, , verb]) => verb))])("%s alone allows what the table says, and nothing else of it", async (verb) => {
+      await withVerbs([verb]);
+      await until("the role is in force", async () => {
+        const answers = await Promise.all(rows.map(ask));
+        const allowed = rows.filter((_, at) => !isOurs(answers[at] ?? expect.fail("no answer")));
+        const wanted = rows.filter((row) => row[2] === verb);
+        if (JSON.stringify(allowed) !== JSON.stringify(wanted))
+          throw new Error(`allowed: ${allowed.map((row) => row.slice(0, 2).join(" ")).join(", ")}`);
+        return true;
+      });
+      // Reading is a verb of its own.
+      expect(isOurs(await askKube(entrance, `${pods}/web-1`))).toBe(true);
+    });
+
     test("exec by GET and WebSocket is exec", async () => {
+      await withVerbs(read);
+      await until("the role is in force", async () => (await askKube(entrance, `${pods}/web-1`)).status === 200);
       const headers = {
         connection: "Upgrade",
         upgrade: "websocket",
