@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eachOf } from "../world/each-of.ts";
 import { busyboxPod } from "../world/kubernetes/busybox-pod.ts";
 import { describeKube } from "../world/kubernetes/describe-kube.ts";
-import { askKube, beginKube } from "../world/kubernetes/kube-client.ts";
+import { type Answer, askKube, beginKube } from "../world/kubernetes/kube-client.ts";
 import { type Entrance, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
 import { kubectl, kubectlVersions } from "../world/kubernetes/kubectl.ts";
 import { rounds } from "../world/rounds.ts";
@@ -18,6 +18,13 @@ interface Items {
   readonly items?: readonly { readonly metadata: { readonly name: string } }[];
   readonly rows?: readonly { readonly cells: readonly unknown[] }[];
 }
+
+/** A field of protobuf that is a text or a message, of less than 128 bytes. */
+const field = (number: number, value: string | Buffer): Buffer => Buffer.concat([Buffer.from([(number << 3) | 2, value.length]), Buffer.from(value)]);
+
+/** A ConfigMap in Kubernetes' protobuf, whose metadata has these fields. */
+const configMapOf = (metadata: Buffer): Buffer =>
+  Buffer.concat([Buffer.from("k8s\0"), field(1, Buffer.concat([field(1, "v1"), field(2, "ConfigMap")])), field(2, field(1, metadata))]);
 
 await describeKube("what roles allow in a cluster", (world) => {
   let platform: KubePlatform;
@@ -131,6 +138,34 @@ await describeKube("what roles allow in a cluster", (world) => {
     const [hidden, absent] = await Promise.all(["db-1", "db-77"].map((name) => askKube(entrance, `${pods}/${name}`)));
     expect(hidden?.status).toBe(403);
     expect(hidden?.text.replaceAll("db-1", "X")).toBe(absent?.text.replaceAll("db-77", "X"));
+  });
+
+  test("a new object in protobuf is judged by the name in it, which a body in CBOR does not give away here", async () => {
+    const maps = `/api/v1/namespaces/${namespace}/configmaps`;
+    const maker = await platform.user("maker", {
+      kubernetes_groups: [group],
+      kubernetes_resources: [{ kind: "configmap", namespace, name: "web-*", verbs: ["create"] }],
+    });
+    const makes = await maker.entrance();
+    const post = async (type: string, body: Buffer): Promise<Answer> =>
+      await askKube(makes, maps, { method: "POST", body, headers: { "content-type": type, accept: "application/json" } });
+    const protobuf = async (names: Buffer): Promise<Answer> => await post("application/vnd.kubernetes.protobuf", configMapOf(names));
+    const made = await protobuf(field(1, "web-made"));
+    expect([made.status, JSON.parse(made.text)]).toMatchObject([201, { metadata: { name: "web-made" } }]);
+    const generated = await protobuf(field(2, "web-"));
+    expect([generated.status, JSON.parse(generated.text)]).toMatchObject([201, { metadata: { name: expect.stringMatching(/^web-.+/) } }]);
+    const cbor = Buffer.concat([Buffer.from("d9d9f7a1686d65746164617461a1646e616d6568", "hex"), Buffer.from("web-cbor")]);
+    for (const refused of [
+      await protobuf(field(1, "db-made")),
+      await protobuf(field(2, "db-")),
+      await protobuf(Buffer.concat([field(1, "web-both"), field(1, "db-both")])),
+      await post("application/cbor", cbor),
+    ]) {
+      expect(refused.status).toBe(403);
+      expect(refused.text).toMatch(/kubernetes_resources/);
+    }
+    const left = names((await world.api.must("GET", maps)) as Items).filter((name) => /^(web|db)-/.test(name));
+    expect(left.toSorted()).toEqual([String(JSON.parse(generated.text).metadata.name), "web-made"].toSorted());
   });
 
   test("verbs that the rule lacks are refused, and nothing happens", async () => {
