@@ -2,11 +2,12 @@ import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { beginKube, connectKube } from "../world/kubernetes/kube-client.ts";
+import { askKube, beginKube, connectKube } from "../world/kubernetes/kube-client.ts";
 import { allResources, type Entrance, KubePlatform } from "../world/kubernetes/kube-platform.ts";
 import { type ScriptedApiServer, startScriptedApiServer } from "../world/kubernetes/scripted-api-server.ts";
 import { streamGrowth, watchMemory } from "../world/peak-memory.ts";
 import { rounds } from "../world/rounds.ts";
+import { until } from "../world/until.ts";
 
 const isRoot = process.getuid?.() === 0;
 const MiB = 1024 * 1024;
@@ -120,6 +121,58 @@ describe.skipIf(!isRoot)("a hostile API server", () => {
     await over;
     expect(Buffer.concat(told).toString()).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     expect([Buffer.concat(bytes).toString(), others]).toEqual(["", []]);
+  });
+
+  test("a watch that begins with a list shows permitted objects only, and the bookmark that ends the list", async () => {
+    const event = (type: string, name: string): string => `${JSON.stringify({ type, object: JSON.parse(item(name, 8)) })}\n`;
+    const bookmark = { metadata: { resourceVersion: "7", annotations: { "k8s.io/initial-events-end": "true" } } };
+    const urls: string[] = [];
+    answer = ({ url = "" }, response) => {
+      urls.push(url);
+      response.writeHead(200, { "content-type": "application/json" });
+      response.write(["db-1", "web-1", "xweb-1", "web-2"].map((name) => event("ADDED", name)).join(""));
+      response.write(`${JSON.stringify({ type: "BOOKMARK", object: { kind: "Pod", apiVersion: "v1", ...bookmark } })}\n`);
+      response.end(event("ADDED", "db-2") + event("MODIFIED", "web-1") + event("DELETED", "db-1"));
+    };
+    const query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    const { status, text } = await askKube(some, `/api/v1/namespaces/n/pods?${query}`, { headers: { accept: "application/json" } });
+    expect(status).toBe(200);
+    const seen = text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { type: string; object: { metadata: { name?: string } } });
+    expect(seen.map(({ type, object }) => `${type} ${object.metadata.name}`)).toEqual([
+      "ADDED web-1",
+      "ADDED web-2",
+      "BOOKMARK undefined",
+      "MODIFIED web-1",
+    ]);
+    expect(seen[2]?.object).toMatchObject(bookmark);
+    expect(urls).toEqual([expect.stringContaining(query)]);
+  });
+
+  test("a lock cuts a list that is under way, and gives its reason to a request that waits for its answer", async () => {
+    const web = [{ kind: "pod", namespace: "n", name: "web-*", verbs: ["*"] }];
+    const cal = await platform.user("cal", { kubernetes_groups: ["dev"], kubernetes_resources: web });
+    const entrance = await cal.entrance();
+    const asked: string[] = [];
+    answer = ({ url = "" }, response) => {
+      asked.push(url);
+      if (url.endsWith("/web-1")) return;
+      response.writeHead(200, { "content-type": "application/json" });
+      response.write(`{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[${item("web-1")},${item("db-1")},`);
+    };
+    const over: string[] = [];
+    const list = swallow(entrance, "/api/v1/namespaces/n/pods").finally(() => over.push("list"));
+    const waiting = askKube(entrance, "/api/v1/namespaces/n/pods/web-1").finally(() => over.push("request"));
+    await until("both are at the API server", () => asked.length === 2);
+    await platform.cluster.admin("lock", "--user=cal", "--message=laptop stolen", "--ttl=1h");
+    await until("both have ended", () => over.length === 2, 5_000);
+    const cut = await list;
+    expect(cut).toMatchObject({ status: 200, complete: false });
+    expect(cut.start).toContain('"web-1"');
+    const { status, text } = await waiting;
+    expect([status, JSON.parse(text)]).toMatchObject([403, { kind: "Status", code: 403, message: expect.stringContaining("laptop stolen") }]);
   });
 
   test("one item without an end is not kept in memory", async () => {
