@@ -1,10 +1,12 @@
 import { randomBytes } from "node:crypto";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { auditEvents } from "../world/audited.ts";
 import { describeKube } from "../world/kubernetes/describe-kube.ts";
 import { askKube, askKubeRaw } from "../world/kubernetes/kube-client.ts";
-import { allResources, type Entrance, KubePlatform, type KubeRole } from "../world/kubernetes/kube-platform.ts";
+import { allResources, type Entrance, KubePlatform, type KubeRole, type KubeUser } from "../world/kubernetes/kube-platform.ts";
 import type { KubeAuditEvent } from "../world/kubernetes/kube-world.ts";
+import { kubectl } from "../world/kubernetes/kubectl.ts";
 import { until } from "../world/until.ts";
 
 const forbidden = 403;
@@ -19,12 +21,14 @@ await describeKube("who the API server sees", (world) => {
     one: { kubernetes_users: ["robin"], kubernetes_groups: ["dev"], kubernetes_resources: allResources },
     several: { kubernetes_users: ["robin", "kim"], kubernetes_groups: ["dev"], kubernetes_resources: allResources },
   };
+  const users: Record<string, KubeUser> = {};
   const entrances: Record<string, Entrance> = {};
 
   beforeAll(async () => {
     platform = await KubePlatform.open(world);
     for (const [name, role] of Object.entries(roles)) {
       const user = await platform.user(name, role);
+      users[name] = user;
       entrances[name] = await user.entrance();
     }
   });
@@ -37,8 +41,9 @@ await describeKube("who the API server sees", (world) => {
   };
 
   /** Whom the API server took the sender of these requests for, as `user: groups`. */
-  async function seen(agent: string): Promise<readonly string[]> {
-    const events = await world.auditEvents((event) => event.userAgent === agent && event.stage === "ResponseComplete");
+  const seen = async (agent: string): Promise<readonly string[]> => await seenWhere((event) => event.userAgent === agent);
+  async function seenWhere(fits: (event: KubeAuditEvent) => boolean): Promise<readonly string[]> {
+    const events = await world.auditEvents((event) => fits(event) && event.stage === "ResponseComplete");
     return events.map(({ user, impersonatedUser }: KubeAuditEvent) => {
       const groups = (impersonatedUser?.groups ?? []).filter((group) => group !== "system:authenticated").sort();
       return impersonatedUser === undefined ? `${user.username} itself` : `${impersonatedUser.username}: ${groups.join(" ")}`;
@@ -105,6 +110,37 @@ await describeKube("who the API server sees", (world) => {
     expect(JSON.parse(answer.text)).toMatchObject({ kind: "Status", apiVersion: "v1", status: "Failure", reason: "Forbidden", code: 403 });
     expect(await seen(agent)).toEqual(wanted === undefined ? [] : [wanted]);
     if (wanted === undefined) refused.push({ agent, status: forbidden });
+  });
+
+  test("tsh kube login --as, --as-groups, --kube-namespace and --set-context-name: what kubectl sends, and tsh kubectl", async () => {
+    const { user, kubectl: run, env: own } = users.several ?? expect.fail("no user");
+    const env = { ...own, KUBECONFIG: join(user.home, "as"), PATH: `${dirname(await kubectl("1.36"))}:${process.env.PATH}` };
+    const login = (as: string, kubeNamespace: string) =>
+      user.tsh(
+        [
+          "kube",
+          "login",
+          platform.kube,
+          `--as=${as}`,
+          "--as-groups=dev",
+          `--kube-namespace=${kubeNamespace}`,
+          `--set-context-name={{.KubeName}}-as-${as}`,
+        ],
+        { env },
+      );
+    const inNamespace = (name: string) => seenWhere(({ objectRef }) => objectRef?.namespace === name && objectRef.resource === "pods");
+    const attic = fresh();
+    expect(await login("kim", attic)).toMatchObject({ status: 0 });
+    expect(await run("1.36", ["config", "current-context"], { env })).toMatchObject({ stdout: `${platform.kube}-as-kim\n` });
+    // RBAC gives nobody anything: the API server says whom it has refused.
+    const refused = new RegExp(`User "kim" cannot list resource "pods" .* in the namespace "${attic}"`);
+    expect(await run("1.36", ["get", "pods"], { env })).toMatchObject({ status: 1, stderr: expect.stringMatching(refused) });
+    expect(await user.tsh(["kubectl", "get", "pods"], { env })).toMatchObject({ status: 1, stderr: expect.stringMatching(refused) });
+    expect(await inNamespace(attic)).toEqual(["kim: dev", "kim: dev"]);
+    const cellar = fresh();
+    expect(await login("admin", cellar)).toMatchObject({ status: 0 });
+    expect(await run("1.36", ["get", "pods"], { env })).toMatchObject({ status: 1, stderr: expect.stringMatching(/Forbidden.*kubernetes_users/) });
+    expect(await inNamespace(cellar)).toEqual([]);
   });
 
   const forms = [
