@@ -57,23 +57,27 @@ for (;;) {
 }
 `;
 
-test("a writer that is killed at any moment leaves a whole file, and no lock that stops the next one", async () => {
-  await using folder = await mkdtempDisposable(join(tmpdir(), "platform-kubeconfig-"));
-  const path = join(folder.path, "config");
-  await writeFile(path, foreign);
-  const script = join(folder.path, "writer.mjs");
-  await writeFile(script, writer);
-  for (let round = 0; round < rounds(100, 8); round += 1) {
-    const child = spawn(process.execPath, [script, path, import.meta.dirname], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
-    await once(child, "message");
-    // Some part of a write later: by its own clock, which no other event marks.
-    await new Promise((resolve) => setTimeout(resolve, (round * 7) % 40));
-    child.kill("SIGKILL");
-    await once(child, "exit");
-    const { clusters, contexts } = await readKubeconfig(path);
-    expect(clusters[0]).toEqual({ name: "other", cluster: { server: "https://other" } });
-    expect([0, 2]).toContain(contexts.length);
-    await changeKubeconfig(path, (config) => logoutEdit(config, "example.com"));
-  }
-  expect(await readFile(path, "utf8")).toMatch(/^# mine\nkind: Config\nclusters:\n- name: other\n {2}cluster: \{server: "https:\/\/other"\}\n/);
-}, 180_000);
+test(
+  "a writer that is killed at any moment leaves a whole file, and no lock that stops the next one",
+  async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "platform-kubeconfig-"));
+    const path = join(folder.path, "config");
+    await writeFile(path, foreign);
+    const script = join(folder.path, "writer.mjs");
+    await writeFile(script, writer);
+    for (let round = 0; round < rounds(1_000, 8); round += 1) {
+      const child = spawn(process.execPath, [script, path, import.meta.dirname], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+      await once(child, "message");
+      // Some part of a write later: by its own clock, which no other event marks.
+      await new Promise((resolve) => setTimeout(resolve, (round * 7) % 40));
+      child.kill("SIGKILL");
+      await once(child, "exit");
+      const { clusters, contexts } = await readKubeconfig(path);
+      expect(clusters[0]).toEqual({ name: "other", cluster: { server: "https://other" } });
+      expect([0, 2]).toContain(contexts.length);
+      await changeKubeconfig(path, (config) => logoutEdit(config, "example.com"));
+    }
+    expect(await readFile(path, "utf8")).toMatch(/^# mine\nkind: Config\nclusters:\n- name: other\n {2}cluster: \{server: "https:\/\/other"\}\n/);
+  },
+  rounds(1_800_000, 180_000),
+);
