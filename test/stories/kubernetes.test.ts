@@ -1,7 +1,7 @@
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { auditEvents } from "../world/audited.ts";
+import { auditEvents, audited } from "../world/audited.ts";
 import { startEndingNginx } from "../world/ending-nginx.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { startSquid } from "../world/http-proxy/start-squid.ts";
@@ -20,7 +20,7 @@ await describeKube("Kubernetes through an agent", (world) => {
   let user: KubeUser;
 
   beforeAll(async () => {
-    platform = await KubePlatform.open(world);
+    platform = await KubePlatform.open(world, { kubeService: "  resources:\n    - labels: { env: test }\n" });
     user = await platform.user("ada", { kubernetes_groups: ["system:masters"], kubernetes_resources: allResources });
   });
   afterAll(async () => await platform?.[Symbol.asyncDispose]());
@@ -102,6 +102,47 @@ await describeKube("Kubernetes through an agent", (world) => {
     });
   });
 
+  test("a kube_cluster resource is offered, changed and taken away, and nothing restarts; logins by labels, by a query, and to all", async () => {
+    const kubeconfig = await readFile(await world.agentKubeconfig("books"), "utf8");
+    const put = async (text: string, tier: string): Promise<void> => {
+      const metadata = { name: "books", labels: { env: "test", tier } };
+      const resource = { kind: "kube_cluster", version: "v3", metadata, spec: { kubeconfig: Buffer.from(text).toString("base64") } };
+      expect(await platform.cluster.tctl(["create", "-f", "-"], { input: JSON.stringify(resource) })).toMatchObject({ status: 0 });
+    };
+    const env = { ...user.env, KUBECONFIG: join(user.user.home, "several") };
+    const listed = async () =>
+      JSON.parse((await user.user.tsh(["kube", "ls", "--format=json"])).stdout) as { kube_cluster_name: string; labels: Record<string, string> }[];
+    const find = async () => (await listed()).find((one) => one.kube_cluster_name === "books");
+    await put(kubeconfig, "two");
+    await until("it is offered", find);
+    for (const [flag, wanted] of [
+      ["--labels=tier=two", ["books"]],
+      ['--query=labels["tier"] == "two"', ["books"]],
+      ["--labels=env=test", ["books", "prod"]],
+      ["--all", ["books", "prod"]],
+    ] as const) {
+      await rm(env.KUBECONFIG, { force: true });
+      expect(await user.user.tsh(["kube", "login", flag], { env })).toMatchObject({ status: 0 });
+      const contexts = (await user.kubectl("1.36", ["config", "get-contexts", "-o", "name"], { env })).stdout;
+      expect(contexts.trim().split("\n"), flag).toEqual(wanted.map((name) => `test.cluster-${name}`));
+      // None of several is selected.
+      expect((await user.kubectl("1.36", ["config", "current-context"], { env })).status).toBe(1);
+    }
+    expect(await user.user.tsh(["kube", "login", "--labels=tier=three"], { env })).toMatchObject({ status: 5 });
+    const get = () => user.kubectl("1.36", ["--context=test.cluster-books", "get", "ns", "default", "-o", "name"], { env });
+    expect(await get()).toMatchObject({ status: 0, stdout: "namespace/default\n" });
+    await put(kubeconfig.replace(world.apiServerUrl, "https://127.0.0.1:1"), "two");
+    await until("its new address is tried", async () => /could not reach the API server of Kubernetes cluster books/.test((await get()).stderr));
+    await put(kubeconfig, "three");
+    await until("its old address answers again", async () => (await get()).status === 0);
+    await until("it has its new label", async () => (await find())?.labels.tier === "three");
+    await platform.cluster.admin("rm", "kube_cluster/books");
+    await until("it is not offered", async () => (await find()) === undefined);
+    expect((await get()).stderr).toMatch(/"books"/);
+    for (const event of ["kube.create", "kube.update", "kube.delete"]) await audited(platform.cluster, event, ({ name }) => name === "books");
+    expect(await user.kubectl("1.36", ["get", "ns", "default", "-o", "name"])).toMatchObject({ status: 0 });
+  });
+
   test.skipIf(!hasProgram("nginx"))("behind nginx that ends TLS, login says what works, and that works", async () => {
     await using nginx = await startEndingNginx({ proxy: platform.cluster.proxy });
     const { home } = user.user;
@@ -124,10 +165,14 @@ await describeKube("Kubernetes through an agent", (world) => {
     expect(await nginx.upgrades()).toBeGreaterThan(0);
   });
 
-  test("forty kubectl at once without a valid certificate: one gets another, all succeed", async () => {
+  test("forty kubectl at once whose certificate has expired: one gets another, all succeed", async () => {
     const files = (await readdir(user.user.home, { recursive: true })).filter((name) => /kube\/[^/]*\.exec$/.test(name));
     expect(files).not.toEqual([]);
-    for (const name of files) await rm(join(user.user.home, name));
+    for (const name of files) {
+      const path = join(user.user.home, name);
+      // The first line says until when it may be used.
+      await writeFile(path, (await readFile(path, "utf8")).replace(/^\d+/, String(Math.floor(Date.now() / 1000) - 60)));
+    }
     // The proxy has certificates made for each connection, too.
     const issued = async (): Promise<number> => (await auditEvents(platform.cluster, "cert.create")).filter(({ user: who }) => who === "ada").length;
     const before = await issued();
@@ -229,6 +274,28 @@ await describeKube("Kubernetes through an agent", (world) => {
       await until("it has ended", () => agent.service.exited);
       expect(agent.service.printed()).toContain("the join token is for db, not for kube");
       expect((await user.user.tsh(["kube", "ls", "--format=names"])).stdout).not.toContain("stolen");
+    });
+
+    test("an agent whose token names one cluster offers that one, and no other of its kubeconfig", async () => {
+      const file = await world.agentKubeconfig("named");
+      const config = JSON.parse(await readFile(file, "utf8")) as { contexts: { name: string }[] };
+      await writeFile(file, JSON.stringify({ ...config, contexts: ["named", "other"].map((name) => ({ ...config.contexts[0], name })) }));
+      await using agent = await platform.cluster.agent({
+        name: "limited",
+        token: await platform.cluster.token("--type=kube", "--resources=kube/named"),
+        services: `kubernetes_service:\n  enabled: yes\n  kubeconfig_file: ${file}\n  labels: { env: test }\n`,
+        noWait: true,
+      });
+      const offered = async (): Promise<readonly string[]> => (await user.user.tsh(["kube", "ls", "--format=names"])).stdout.split("\n");
+      await until("the one that the token names is offered", async () => (await offered()).includes("named"));
+      expect(await offered()).not.toContain("other");
+      expect(platform.cluster.control.printed()).toMatch(/offers resources that its join token does not allow.*kube other/);
+      const env = { ...user.env, KUBECONFIG: join(user.user.home, "limited") };
+      expect(await user.user.tsh(["kube", "login", "named"], { env })).toMatchObject({ status: 0 });
+      expect(await user.kubectl("1.36", ["get", "ns", "default", "-o", "name"], { env })).toMatchObject({ status: 0 });
+      expect(agent.service.exited).toBe(false);
+      const refused = await user.user.tsh(["kube", "login", "other"], { env });
+      expect(refused).toMatchObject({ status: 5, stderr: expect.stringMatching(/Kubernetes cluster "other" does not exist/) });
     });
   });
 

@@ -53,6 +53,8 @@ export interface KubePlatformOptions extends ClusterOptions {
   readonly direct?: boolean;
   /** Kubeconfig of the agent, default: of a service account. */
   readonly kubeconfig?: string;
+  /** More lines of the agent's `kubernetes_service`, indented by two. */
+  readonly kubeService?: string;
 }
 
 /** A cluster of ours with one agent, which offers a real Kubernetes cluster with the label `env: test`. */
@@ -86,12 +88,13 @@ export class KubePlatform implements AsyncDisposable {
     kubeconfig,
     direct = false,
     labels = "env: test",
+    kubeService = "",
   }: KubePlatformOptions & { readonly labels?: string } = {}): Promise<Agent> {
     const file = kubeconfig ?? (await this.world.agentKubeconfig(this.kube));
     const agent = await this.cluster.agent({
       name: `kube-${this.agents.length + 1}`,
       token: await this.cluster.token("--type=kube"),
-      services: `kubernetes_service:\n  enabled: yes\n  kubeconfig_file: ${file}\n  labels: { ${labels} }\n`,
+      services: `kubernetes_service:\n  enabled: yes\n  kubeconfig_file: ${file}\n  labels: { ${labels} }\n${kubeService}`,
       noWait: true,
       netns: agentNetns,
       ...(direct && { authServer: `${this.cluster.proxy.replace(/:\d+$/, "")}:${this.cluster.ports.auth}` }),
