@@ -8,10 +8,12 @@ import { holdSession } from "../world/held-session.ts";
 import { busyboxImage } from "../world/kubernetes/busybox-image.ts";
 import { describeKube } from "../world/kubernetes/describe-kube.ts";
 import { KubePlatform } from "../world/kubernetes/kube-platform.ts";
+import { kubectl } from "../world/kubernetes/kubectl.ts";
 import { startShellPod } from "../world/kubernetes/shell-pod.ts";
 import { listRecordings } from "../world/list-recordings.ts";
 import { listSessions } from "../world/owned-session.ts";
 import { putRole } from "../world/put-role.ts";
+import { startService } from "../world/service.ts";
 import { openAsked, type TerminalScreen, terminalQuestion, terminalScreen } from "../world/terminal-page.ts";
 import { faultsEverywhere, faultsOf, openUiPage, type UiPage } from "../world/ui-page.ts";
 import { until } from "../world/until.ts";
@@ -37,7 +39,12 @@ if (hasProgram("chromium")) {
       await Promise.all([
         startShellPod(world, namespace, "shell"),
         startShellPod(world, namespace, "dying"),
-        putRole(cluster, "ada", { allow: { ...lends, kubernetes_resources: [{ ...rule, verbs: ["get", "list", "exec"] }] } }),
+        putRole(cluster, "ada", {
+          allow: {
+            ...{ ...lends, kubernetes_resources: [{ ...rule, verbs: ["get", "list", "exec"] }] },
+            join_sessions: [{ name: "kit", kinds: ["k8s"], roles: ["role-of-kit"], modes: ["observer", "peer"] }],
+          },
+        }),
         putRole(cluster, "ben", { allow: { ...lends, kubernetes_resources: [{ ...rule, name: "shell", verbs: ["exec"] }] } }),
         putRole(cluster, "watcher", { allow: { join_sessions: [{ name: "all", kinds: ["k8s"], roles: ["*"], modes: ["*"] }] } }),
       ]);
@@ -110,6 +117,43 @@ if (hasProgram("chromium")) {
       await expect.poll(screen.shown, { timeout: 60_000 }).toContain(createHash("sha256").update(pasted).digest("hex"));
       await screen.line("stty sane; exit 7");
       await ended(/ended with status 7/);
+    });
+
+    test("a terminal of kubectl is joined in the browser, to watch it and to take part", async () => {
+      const rules = [{ kind: "pod", namespace, name: "shell", verbs: ["get", "exec"] }];
+      const kit = await platform.user("kit", { kubernetes_groups: ["system:masters"], kubernetes_resources: rules });
+      const line = `exec ${await kubectl("1.20")} -n ${namespace} exec -it shell -- sh`;
+      const env = { ...kit.env, TERM: "xterm", SHELL: "/bin/sh" };
+      await using shell = startService("script", ["--quiet", "--flush", "--return", "--command", line, "/dev/null"], { env });
+      const shows = async (words: string): Promise<void> => await expect.poll(() => shell.printed(), { timeout: 15_000 }).toContain(words);
+      await shows("# ");
+      for (const [button, typed] of [
+        ["Watch in the browser", "watched"],
+        ["Take part in the browser", "joined"],
+      ] as const) {
+        await page.goto(`${site}/web/sessions`);
+        await page.getByRole("button", { name: `${namespace}/shell` }).click();
+        const [opened] = await Promise.all([ui.context.waitForEvent("page"), page.getByRole("button", { name: button }).click()]);
+        opened.on("dialog", (dialog) => void dialog.accept());
+        const joined = terminalScreen(opened, ui.context);
+        await shows(`platform: user ada joined as ${typed === "joined" ? "peer" : "observer"}`);
+        shell.type(`echo from ki''t ${typed}\n`);
+        await expect.poll(joined.shown, { timeout: 15_000 }).toContain(`from kit ${typed}`);
+        await joined.line(`echo from ad''a ${typed}`);
+        if (typed === "joined") await Promise.all([shows("from ada joined"), expect.poll(joined.shown).toContain("from ada joined")]);
+        expect(await faultsOf(opened)).toEqual([]);
+        if (typed === "watched") await opened.close();
+        else {
+          shell.type("exit\n");
+          await opened
+            .getByRole("alert")
+            .filter({ hasText: /session of kit has ended|ended/ })
+            .waitFor();
+          await opened.close();
+        }
+      }
+      expect(shell.printed()).not.toContain("from ada watched");
+      await audited(platform.cluster, "session.join", { user: "ada", owner: "kit", mode: "peer", kubernetes_pod_name: "shell" });
     });
 
     test("it is a session as one of kubectl: listed, joined, audited, recorded, and ended by a lock with its words", async () => {
