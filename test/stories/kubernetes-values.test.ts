@@ -22,6 +22,11 @@ afterAll(async () => await rm(dir, { recursive: true, force: true }));
 
 type Texts = Readonly<Record<string, string>>;
 
+interface ContainerPort {
+  readonly name: string;
+  readonly containerPort: number;
+}
+
 /** An object as helm printed it: what the tests read of those that have it. */
 interface Rendered {
   readonly kind: string;
@@ -37,8 +42,15 @@ interface Rendered {
     };
     readonly template: {
       readonly metadata: { readonly labels: Texts };
-      readonly spec: { readonly containers: readonly { readonly args: readonly string[] }[]; readonly volumes: readonly unknown[] };
+      readonly spec: {
+        readonly containers: readonly { readonly args: readonly string[]; readonly ports: readonly ContainerPort[] }[];
+        readonly volumes: readonly unknown[];
+      };
     };
+    /** Of a Service: labels of its pods; of a ServiceMonitor: those of its Services. */
+    readonly selector: Texts & { readonly matchLabels: Texts };
+    readonly ports: readonly { readonly name: string; readonly port: number; readonly targetPort: string }[];
+    readonly endpoints: readonly { readonly port: string; readonly interval: string }[];
   };
 }
 
@@ -114,6 +126,7 @@ describe.skipIf(tool instanceof NotHere)(`values of the chart${skip}`, () => {
     expect(stderr).toMatch(reason);
   });
 
+  const isSelected = (labels: Texts, by: Texts): boolean => Object.entries(by).every(([name, value]) => labels[name] === value);
   const portsOf = (policy: Rendered): string[] => policy.spec.egress.flatMap(({ ports }) => ports.map(({ protocol, port }) => `${protocol} ${port}`));
 
   test("the network policies let through what each program needs, and nothing else", async () => {
@@ -135,7 +148,7 @@ describe.skipIf(tool instanceof NotHere)(`values of the chart${skip}`, () => {
     for (const object of objects.filter(({ kind }) => kind === "Pod" || kind === "StatefulSet" || kind === "Deployment")) {
       const labels = object.kind === "Pod" ? object.metadata.labels : object.spec.template.metadata.labels;
       const isChosen = ({ spec: { podSelector } }: Rendered): boolean =>
-        Object.entries(podSelector.matchLabels).every(([name, value]) => labels[name] === value) &&
+        isSelected(labels, podSelector.matchLabels) &&
         (podSelector.matchExpressions ?? []).every(({ key, values: allowed }) => allowed.includes(labels[key] ?? ""));
       const chosen = objects.filter(({ kind }) => kind === "NetworkPolicy").filter(isChosen);
       expect(chosen.map(({ metadata }) => metadata.name)).toEqual([object.kind === "Deployment" ? "agent-updater" : "agent"]);
@@ -144,6 +157,45 @@ describe.skipIf(tool instanceof NotHere)(`values of the chart${skip}`, () => {
     expect(portsOf(named(plain, "NetworkPolicy"))).toEqual([...dns, "TCP 3443", "TCP 443", "TCP 6443"]);
     expect(named(plain, "NetworkPolicy").spec.ingress).toEqual([{ from: [{ podSelector: {} }], ports: [{ protocol: "TCP", port: 3000 }] }]);
     expect(plain.filter(({ kind }) => kind === "NetworkPolicy")).toHaveLength(1);
+  });
+
+  test("each ServiceMonitor leads to the metrics of one program, by a port that the network policy opens", async () => {
+    const serviceMonitor = { enabled: true, interval: "15s", additionalLabels: { release: "prometheus" } };
+    const networkPolicy = { enabled: true, metricsFrom: [{ podSelector: {} }] };
+    const objects = await render({ ...basic, ...updater, serviceMonitor, networkPolicy });
+    const services = objects.filter(({ kind }) => kind === "Service");
+    const pods = objects.filter(({ kind }) => kind === "StatefulSet" || kind === "Deployment").map(({ spec }) => spec.template);
+    const found = objects
+      .filter(({ kind }) => kind === "ServiceMonitor")
+      .map(({ metadata, spec }) => {
+        expect(metadata.labels.release).toBe("prometheus");
+        const [service, ...others] = services.filter((one) => isSelected(one.metadata.labels, spec.selector.matchLabels));
+        const [pod, ...more] = pods.filter((one) => isSelected(one.metadata.labels, service?.spec.selector ?? {}));
+        expect([others, more]).toEqual([[], []]);
+        const [endpoint] = spec.endpoints;
+        const port = service?.spec.ports.find(({ name }) => name === endpoint?.port);
+        const container = pod?.spec.containers.flatMap(({ ports }) => ports).find(({ name }) => name === port?.targetPort);
+        const policy = named(objects, "NetworkPolicy", metadata.name);
+        expect(isSelected(pod?.metadata.labels ?? {}, policy.spec.podSelector.matchLabels)).toBe(true);
+        expect(policy.spec.ingress).toEqual([{ from: [{ podSelector: {} }], ports: [{ protocol: "TCP", port: container?.containerPort }] }]);
+        return [metadata.name, port?.port, container?.containerPort, endpoint?.interval];
+      });
+    expect(found).toEqual([
+      ["agent", 3000, 3000, "15s"],
+      ["agent-updater", 8080, 8080, "15s"],
+    ]);
+    const without = await render({ ...basic, ...updater });
+    expect(without.filter(({ kind }) => kind.startsWith("Service") && kind !== "ServiceAccount").map(({ metadata }) => metadata.name)).toEqual([
+      "agent",
+    ]);
+    const alone = await render({ ...basic, serviceMonitor });
+    expect(alone.filter(({ kind }) => kind === "ServiceMonitor")).toHaveLength(1);
+  });
+
+  test("a Kubernetes older than 1.20 is refused", async () => {
+    const { status, stderr } = await template(basic, { version: "1.19.16" });
+    expect(status).not.toBe(0);
+    expect(stderr).toMatch(/requires kubeVersion: >=1\.20\.0-0/);
   });
 
   test("key files are mounted as they are given, and the program can read them", async () => {
