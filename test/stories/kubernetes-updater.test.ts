@@ -2,10 +2,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { httpsGet } from "../../core/transport/dial/https-get.ts";
 import { parseHostPort } from "../../core/transport/host-port.ts";
 import { Sightings } from "../../updater/kube/sightings.ts";
+import { parseMemory } from "../../updater/kube/update-memory.ts";
 import { kubeWorld } from "../world/kubernetes/kube-world.ts";
+import type { KillPoint } from "../world/kubernetes/release-updater.ts";
+import type { SeenWorkload } from "../world/kubernetes/seen-workload.ts";
+import { updaterStep } from "../world/kubernetes/updater-step.ts";
 import { UpdaterWorld } from "../world/kubernetes/updater-world.ts";
 import type { VersionSite } from "../world/kubernetes/version-site.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
+import { long } from "../world/rounds.ts";
 import { until } from "../world/until.ts";
 
 /** The Kubernetes updater on a real API server, with the real controllers of StatefulSets; pods are on a node without containers. */
@@ -30,6 +35,16 @@ const probe = async (address: string, path: string) => {
   return { status, body: body.toString() };
 };
 
+/** How many templates it has had. A Deployment's generation counts annotations too, which its controller then has to see; its revision counts templates. */
+const templatesOf = ({ annotations, generation }: SeenWorkload): number => Number(annotations["deployment.kubernetes.io/revision"] ?? generation);
+
+/** The image that the updater's memory accounts for; undefined without one. */
+function imageOfMemory(annotations: SeenWorkload["annotations"]): string | undefined {
+  const { update, last } = parseMemory(annotations["platform.dev/update-state"]).memory;
+  if (update === undefined) return last?.image;
+  return update.phase === "rolling" ? update.to.image : update.from.image;
+}
+
 describe.skipIf(kube instanceof NotHere)(`the Kubernetes updater${skip}`, () => {
   test("waits for the window, is woken by the trigger annotation, and replaces one pod after the other", async () => {
     const release = await world.install();
@@ -39,7 +54,7 @@ describe.skipIf(kube instanceof NotHere)(`the Kubernetes updater${skip}`, () => 
     expect(updater.lines.map(({ event }) => event)).toContainEqual(expect.stringContaining("StatefulSet is already up-to-date, not updating"));
     site.answers.version = "v1.1.0";
     await release.trigger();
-    expect((await release.reaches("outside_window", 5_000)).generation).toBe(1);
+    expect((await release.reaches("outside_window", long ? 2_000 : 5_000)).generation).toBe(1);
     await release.share({ window: "open" });
     await release.trigger();
     const seen = await release.reaches("upgraded");
@@ -106,28 +121,40 @@ describe.skipIf(kube instanceof NotHere)(`the Kubernetes updater${skip}`, () => 
   });
 
   test.for([
-    ["crash", "Parallel"],
-    ["crash", "OrderedReady"],
-    ["missing", "OrderedReady"],
-  ] as const)("rolls back a version whose image is of the kind %s (%s), without help and with one pod down at most", async ([kind, policy]) => {
-    const release = await world.install(3, policy);
-    await release.share();
+    ["crash", ["Parallel", "OrderedReady"]],
+    ["missing", ["OrderedReady", "Deployment"]],
+  ] as const)("rolls back a version whose image is of the kind %s (%s), without help and with one pod down at most", async ([kind, policies]) => {
+    const releases = await Promise.all(policies.map((policy) => world.install(3, policy)));
+    await Promise.all(releases.map((release) => release.share()));
+    /** What each of them has at the end: its image, and how many templates it has had. */
+    const end = (reason: string) =>
+      Promise.all(
+        releases.map(async (release) => {
+          await release.reaches(reason, 120_000);
+          const seen = await release.becomes("its controller has seen that", ({ isSettled }) => isSettled);
+          return [seen.image, templatesOf(seen)];
+        }),
+      );
     site.answers.version = `v1.3.0-${kind}.1`;
     // A pull may fail for two minutes, and for ten more while the registry has the image: for the controller each second is half a minute.
-    const sightings = new Sightings(() => performance.now() * (kind === "missing" ? 30 : 1));
-    await using pods = release.watchReady();
-    await using _updater = await release.updater.start([], { sightings });
-    const seen = await release.reaches("rolled_back", 120_000);
-    expect(seen).toMatchObject({ image: world.tagged("1.0.0"), generation: 3, isSettled: true });
-    expect(await pods.end()).toBe(2);
-    // The event comes after the status.
-    const reasons = async () => (await release.events()).map((text) => text.split(":")[0]);
-    await expect.poll(reasons, { timeout: 10_000 }).toEqual(["RolledBack", "RollingOut", "RollingOut"]);
-    await release.trigger();
-    expect((await release.reaches("known_bad")).generation).toBe(3);
+    const sightings = () => new Sightings(() => performance.now() * (kind === "missing" ? 30 : 1));
+    await using held = new AsyncDisposableStack();
+    const pods = releases.map((release) => held.use(release.watchReady()));
+    for (const { updater } of releases) held.use(await updater.start([], { sightings: sightings() }));
+    const back = [world.tagged("1.0.0"), 3];
+    expect(await end("rolled_back")).toEqual([back, back]);
+    // A Deployment's new pod is started beside the old ones.
+    expect(await Promise.all(pods.map((one) => one.end()))).toEqual(policies.map((policy) => (policy === "Deployment" ? 3 : 2)));
+    // The event comes after the status. One release may be a run ahead of the other.
+    for (const release of releases) {
+      const reasons = async () => (await release.events()).map((text) => text.split(":")[0]).filter((reason) => reason !== "KnownBad");
+      await expect.poll(reasons, { timeout: 10_000 }).toEqual(["RolledBack", "RollingOut", "RollingOut"]);
+    }
+    await Promise.all(releases.map((release) => release.trigger()));
+    expect(await end("known_bad")).toEqual([back, back]);
     site.answers.version = "v1.1.0";
-    await release.trigger();
-    expect((await release.reaches("upgraded")).image).toEqual(world.imageOf("1.1.0"));
+    await Promise.all(releases.map((release) => release.trigger()));
+    for (const [image] of await end("upgraded")) expect(image).toEqual(world.imageOf("1.1.0"));
   });
 
   test("keeps a Deployment at the wanted version, and rolls it back with all pods ready", async () => {
@@ -135,22 +162,21 @@ describe.skipIf(kube instanceof NotHere)(`the Kubernetes updater${skip}`, () => 
     await release.share();
     site.answers.version = "v1.1.0";
     await using updater = await release.updater.start();
-    // A Deployment's generation counts annotations too, which its controller then has to see; its revision counts templates.
     const ends = async (reason: string) => {
       await release.reaches(reason);
-      const { image, annotations } = await release.becomes("its controller has seen that", ({ isSettled }) => isSettled);
-      expect(image).toEqual(world.imageOf("1.1.0"));
-      return annotations["deployment.kubernetes.io/revision"];
+      const seen = await release.becomes("its controller has seen that", ({ isSettled }) => isSettled);
+      expect(seen.image).toEqual(world.imageOf("1.1.0"));
+      return templatesOf(seen);
     };
-    expect(await ends("upgraded")).toBe("2");
+    expect(await ends("upgraded")).toBe(2);
     await using pods = release.watchReady();
     site.answers.version = "v1.3.0-crash.1";
     await release.trigger();
-    expect(await ends("rolled_back")).toBe("4");
+    expect(await ends("rolled_back")).toBe(4);
     // The new pod is started beside the old ones.
     expect(await pods.end()).toBe(3);
     await release.trigger();
-    expect(await ends("known_bad")).toBe("4");
+    expect(await ends("known_bad")).toBe(4);
     expect(updater.lines.map(({ event }) => event)).toContainEqual(expect.stringContaining("Deployment agent was updated from 1.0.0 to 1.1.0"));
   });
 
@@ -164,11 +190,11 @@ describe.skipIf(kube instanceof NotHere)(`the Kubernetes updater${skip}`, () => 
     expect(await release.reaches("upgraded")).toMatchObject({ image: world.imageOf("1.1.0"), isSettled: true });
   });
 
-  test("stops when another tool sets the image back, and tries again when a person triggers it", async () => {
+  test("stops when another tool applies the manifest with the image before again and again, and tries again when a person triggers it", async () => {
     const release = await world.install(1);
     await release.share();
     site.answers.version = "v1.1.0";
-    await using other = release.setBack({ from: /:1\.1\.0@/, to: world.tagged("1.0.0") });
+    await using other = release.setBack();
     await using _updater = await release.updater.start();
     expect(await release.reaches("set_back")).toMatchObject({ image: world.tagged("1.0.0") });
     expect(await other.end()).toBe(2);
@@ -207,29 +233,122 @@ describe.skipIf(kube instanceof NotHere)(`the Kubernetes updater${skip}`, () => 
     expect((await release.reaches("not_signed")).generation).toBe(3);
   });
 
-  test("a controller that is killed fifty times at any point, and two at once after it: each version is one change of the image", {
+  test("a controller that is killed fifty times, before and after each step: each version is one change of the image, and never half of one", {
     timeout: 300_000,
   }, async () => {
-    const release = await world.install(2);
+    const release = await world.install(2, "OrderedReady");
     await release.share();
-    const account = await release.updater.account();
-    for (const [turn, version] of ["1.1.0", "1.2.0"].entries()) {
+    await using relay = await world.relay();
+    const kills: string[] = [];
+    /** An update with one controller after the other, each of which is killed. */
+    const update = async (version: string, points: readonly KillPoint[]) => {
       site.answers.version = `v${version}`;
-      for (let round = 0; round < 25; round += 1) {
+      const { image: before } = await release.see();
+      for (const point of points) {
         // A lease that nobody released runs out after fifteen seconds: it is taken away, so that each round gets somewhere.
         await release.forgetLease();
-        // Any moment of an update is meant: the rounds share them out.
-        await release.updater.startAndKill(account, (round * 97) % 700);
+        kills.push(`${point.isAfter ? "after" : "before"} ${updaterStep(await release.updater.killAt(relay, point))}`);
+        const { image, annotations } = await release.see();
+        expect(image, kills.at(-1)).toBe(imageOfMemory(annotations) ?? before);
       }
-      await release.forgetLease();
-      await using _one = await release.updater.start();
-      await using _other = await release.updater.start();
-      const seen = await release.becomes(
-        `${version} has been rolled out`,
-        ({ isSettled, reason, image }) => isSettled && ["upgraded", "up_to_date"].includes(reason) && image.includes(`:${version}@`),
-      );
-      expect(seen).toMatchObject({ generation: turn + 2, image: world.imageOf(version) });
+    };
+    const before = (step: number | string): KillPoint => ({ step, isAfter: false });
+    const after = (step: number | string): KillPoint => ({ step, isAfter: true });
+    const both = (step: string) => [before(step), after(step)];
+    // As many as a controller reads before its first write to the workload.
+    const reads = (count: number) => Array.from({ length: count }, (_, at) => before(at + 1));
+    const crash = "1.3.0-crash.1";
+    await update("1.1.0", [...reads(10), ...both("create the lease"), ...both("set 1.1.0"), ...both("remember"), ...both("report")]);
+    await update(crash, [before(`set ${crash}`), before("record an Event"), ...reads(8), ...both("set 1.1.0"), ...reads(8)]);
+    await update(crash, [...both("delete a pod"), before("remember"), after("record an Event"), ...both("report")]);
+    expect(await release.see()).toMatchObject({ reason: "known_bad", isSettled: true, generation: 4, image: world.imageOf("1.1.0") });
+    await update("1.2.0", [before("set 1.2.0"), after("record an Event"), before("remember"), before("record an Event"), ...both("report")]);
+    const seen = await release.see();
+    expect(seen).toMatchObject({ reason: "up_to_date", isSettled: true, generation: 5, image: world.imageOf("1.2.0") });
+    const steps = ["create the lease", "set 1.1.0", "delete a pod", "remember", "record an Event", "report"];
+    expect(kills).toEqual(expect.arrayContaining(steps.flatMap((step) => [`before ${step}`, `after ${step}`])));
+    expect(kills.length).toBeGreaterThanOrEqual(50);
+    expect(kills.filter((kill) => kill.endsWith("read")).length).toBeGreaterThan(15);
+  });
+
+  test("takes over from a controller that was killed once its lease has run out, with the memory in it; of two at once only one writes", async () => {
+    const release = await world.install(1);
+    await release.share();
+    await using relay = await world.relay();
+    site.answers.version = "v1.3.0-crash.1";
+    {
+      await using _updater = await release.updater.start();
+      await release.reaches("rolled_back");
+      await release.trigger();
+      await release.reaches("known_bad");
     }
+    await release.forgetLease();
+    // It has created a lease, read the workload, and put the memory into the lease.
+    await release.updater.killAt(relay, { step: "update the lease", isAfter: true });
+    // Another tool replaces the object, and with it the annotations.
+    const lost = { "platform.dev/update-state": null, "platform.dev/update-status": null };
+    await release.annotate(lost);
+    const began = performance.now();
+    await using one = await world.relay();
+    await using other = await world.relay();
+    await using first = await release.updater.start([], { relay: one });
+    await using second = await release.updater.start([], { relay: other });
+    expect(await release.reaches("known_bad")).toMatchObject({ generation: 3, image: world.tagged("1.0.0") });
+    expect(performance.now() - began).toBeGreaterThan(15_000);
+    site.answers.version = "v1.6.0";
+    await release.trigger();
+    expect(await release.reaches("upgraded")).toMatchObject({ generation: 4, image: world.imageOf("1.6.0") });
+    const leading = [first, second].filter(({ lines }) => lines.some(({ event }) => event === "became the leader"));
+    expect(leading).toHaveLength(1);
+    const writes = [one, other].map(({ passed }) => passed.map(updaterStep).filter((step) => step !== "read" && !step.endsWith("the lease")));
+    expect(writes.toSorted((a, b) => a.length - b.length)).toEqual([[], expect.arrayContaining(["set 1.6.0", "remember"])]);
+  });
+
+  test("loses the API server in the middle of a roll-out for an hour: it stays alive, changes nothing, is not ready, and ends the update afterwards", async () => {
+    const release = await world.install(3);
+    await release.share();
+    await using relay = await world.relay();
+    site.answers.version = "v1.1.0";
+    let isAway = false;
+    const attempts: string[] = [];
+    relay.passage = async (request, forward) => {
+      const step = updaterStep(request);
+      if (isAway) attempts.push(step);
+      if (isAway) return undefined;
+      if (step !== "set 1.1.0") return await forward();
+      isAway = true;
+      (await forward()).resume();
+      relay.cut();
+      return undefined;
+    };
+    let aheadMs = 0;
+    const clock = { wall: () => new Date(), steady: () => performance.now() + aheadMs };
+    await using updater = await release.updater.start([], { relay, clock });
+    const shown = async () => (await probe(updater.metrics, "/metrics")).body;
+    await until("its run has ended", async () => (await shown()).includes('runs_total{reason="kubernetes_failed"} 1\n'));
+    // The cluster goes on without it.
+    const rolled = await release.becomes("all pods have the version", ({ isSettled }) => isSettled);
+    expect(rolled).toMatchObject({ image: world.imageOf("1.1.0"), reason: "rolling_out", generation: 2 });
+    const passed = relay.passed.length;
+    const count = (event: string) => updater.lines.filter((line) => line.event === event).length;
+    for (const minutes of [1, 30, 60]) {
+      aheadMs = minutes * 60_000;
+      const before = count("could not exchange the lease");
+      await until("it has asked again", () => count("could not exchange the lease") > before);
+      if (minutes === 1) attempts.length = 0;
+      expect(await probe(updater.health, "/healthz")).toMatchObject({ status: 200 });
+      expect(await probe(updater.health, "/readyz")).toMatchObject({ status: 503 });
+      expect(await shown()).toMatch(/platform_kube_updater_leader 0\n[\s\S]*platform_kube_updater_api_up 0\n/);
+    }
+    expect(count("is not the leader any more")).toBe(1);
+    expect(attempts.length).toBeGreaterThan(1);
+    expect(new Set(attempts)).toEqual(new Set(["read"]));
+    expect(relay.passed).toHaveLength(passed);
+    expect(await release.see()).toEqual(rolled);
+    isAway = false;
+    expect(await release.reaches("upgraded")).toMatchObject({ image: world.imageOf("1.1.0"), generation: 2 });
+    expect(await probe(updater.health, "/readyz")).toMatchObject({ status: 200 });
+    expect(await shown()).toMatch(/platform_kube_updater_leader 1\n[\s\S]*platform_kube_updater_api_up 1\n/);
   });
 
   test("uses every right of its Role, and asks for no other", async () => {

@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { build } from "esbuild";
 import { inCluster } from "../../../core/kubernetes/in-cluster.ts";
 import { createLog } from "../../../core/log/log.ts";
@@ -13,7 +12,9 @@ import { type ControllerDeps, serveController } from "../../../updater/kube/serv
 import type { ImageKey, OciRegistry } from "../oci-registry.ts";
 import { start } from "../program.ts";
 import { until } from "../until.ts";
+import type { ApiRelay, RelayedRequest } from "./api-relay.ts";
 import type { KubeWorld } from "./kube-world.ts";
+import { updaterStep } from "./updater-step.ts";
 import type { VersionSite } from "./version-site.ts";
 
 /** What a release and its updater need. */
@@ -34,6 +35,20 @@ export interface RunningUpdater extends AsyncDisposable {
   readonly metrics: string;
 }
 
+/** Where a controller is killed: at its request of this number, or at the first one that takes this step; before it takes effect, or after it. */
+export interface KillPoint {
+  readonly step: number | string;
+  readonly isAfter: boolean;
+}
+
+interface StartOptions extends Pick<ControllerDeps, "clock" | "sightings"> {
+  /** What it takes for the API server. */
+  readonly relay?: ApiRelay;
+}
+
+/** Maximum time until a controller takes the step at which it is killed, ms. */
+const killMs = 60_000;
+
 /** Which release it updates. */
 interface Place {
   readonly namespace: string;
@@ -44,6 +59,8 @@ interface Place {
 export class ReleaseUpdater {
   readonly #parts: ReleaseParts;
   readonly #place: Place;
+  /** Folder of those that are killed. */
+  #killed: string | undefined;
 
   constructor(parts: ReleaseParts, place: Place) {
     this.#parts = parts;
@@ -51,15 +68,15 @@ export class ReleaseUpdater {
   }
 
   /** A folder with what Kubernetes puts into the updater's pod. */
-  async account(): Promise<string> {
+  async #account(relay: ApiRelay | undefined): Promise<string> {
     const { world, folder } = this.#parts;
     const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3600 } };
     const { status } = await world.api.must("POST", `/api/v1/namespaces/${this.#place.namespace}/serviceaccounts/agent-updater/token`, request);
-    const place = join(folder, this.#place.namespace);
+    const place = join(folder, `${this.#place.namespace}-${relay === undefined ? "direct" : new URL(relay.url).port}`);
     await mkdir(place, { recursive: true });
     await Promise.all([
       writeFile(join(place, "token"), status?.token ?? ""),
-      writeFile(join(place, "ca.crt"), world.ca),
+      writeFile(join(place, "ca.crt"), relay?.ca ?? world.ca),
       writeFile(join(place, "namespace"), this.#place.namespace),
       writeFile(join(place, "key.pem"), this.#parts.key.pem),
     ]);
@@ -67,7 +84,7 @@ export class ReleaseUpdater {
   }
 
   /** The command line as the chart writes it. */
-  flags(account: string): readonly string[] {
+  #flags(account: string): readonly string[] {
     const { site, registry } = this.#parts;
     const place = [
       "--agent-name=agent",
@@ -86,43 +103,59 @@ export class ReleaseUpdater {
   }
 
   /** Environment of the pod. */
-  get env(): Readonly<Record<string, string>> {
-    const { hostname, port } = new URL(this.#parts.world.apiServerUrl);
+  #env(relay: ApiRelay | undefined): Readonly<Record<string, string>> {
+    const { hostname, port } = new URL(relay?.url ?? this.#parts.world.apiServerUrl);
     return { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
   }
 
   /** The controller as a process of its own; its standard error is its log. */
-  async #spawn(account: string): Promise<ChildProcess> {
-    const program = join(account, "call-updater.cjs");
+  async #spawn(relay: ApiRelay): Promise<ChildProcess> {
+    const program = join(this.#parts.folder, "call-updater.cjs");
     // One file of JavaScript starts in a fraction of the time that the sources take.
     const entry = join(import.meta.dirname, "call-updater.ts");
     if (!existsSync(program))
       await build({ entryPoints: [entry], outfile: program, bundle: true, platform: "node", format: "cjs", logLevel: "error" });
-    return start(process.execPath, [program, account, ...this.flags(account)], { env: this.env });
+    this.#killed ??= await this.#account(relay);
+    return start(process.execPath, [program, this.#killed, ...this.#flags(this.#killed)], { env: this.#env(relay) });
   }
 
-  /** Kills one with its first log line, or so many ms after it. */
-  async startAndKill(account: string, afterMs: number): Promise<void> {
-    const child = await this.#spawn(account);
-    await once(child.stderr ?? process.stderr, "data");
-    await sleep(afterMs);
-    child.kill("SIGKILL");
-    await once(child, "close");
+  /** Starts one as a process of its own and kills it at a request; the request. */
+  async killAt(relay: ApiRelay, { step, isAfter }: KillPoint): Promise<RelayedRequest> {
+    const child = await this.#spawn(relay);
+    const closed = once(child, "close", { signal: AbortSignal.timeout(killMs) });
+    const log: Buffer[] = [];
+    child.stderr?.on("data", (chunk: Buffer) => log.push(chunk));
+    let count = 0;
+    let last: RelayedRequest | undefined;
+    relay.passage = async (request, forward) => {
+      count += 1;
+      if (last !== undefined) return undefined;
+      if (count !== step && updaterStep(request) !== step) return await forward();
+      last = request;
+      if (isAfter) (await forward()).resume();
+      child.kill("SIGKILL");
+      return undefined;
+    };
+    try {
+      await closed;
+      if (last !== undefined) return last;
+      throw new Error("it has ended by itself");
+    } catch (cause) {
+      throw new Error(`the controller was not killed at ${step} (requests: ${count}): ${Buffer.concat(log).toString()}`, { cause });
+    } finally {
+      child.kill("SIGKILL");
+      relay.passage = undefined;
+    }
   }
 
-  async start(more: readonly string[] = [], { sightings }: Pick<ControllerDeps, "sightings"> = {}): Promise<RunningUpdater> {
-    const account = await this.account();
+  async start(more: readonly string[] = [], { relay, ...deps }: StartOptions = {}): Promise<RunningUpdater> {
+    const account = await this.#account(relay);
     const lines: JsonObject[] = [];
     const stop = new AbortController();
     const log = createLog({ level: "debug", format: "json", write: (line) => lines.push(objectOf(jsonOf(line))) });
-    const pod = await inCluster(this.env, { folder: account });
-    const running = serveController(parseKubeSettings([...this.flags(account), ...more]), {
-      pod,
-      env: {},
-      log,
-      signal: stop.signal,
-      ...(sightings && { sightings }),
-    });
+    const pod = await inCluster(this.#env(relay), { folder: account });
+    const settings = parseKubeSettings([...this.#flags(account), ...more]);
+    const running = serveController(settings, { pod, env: {}, log, signal: stop.signal, ...deps });
     const begun = await Promise.race([
       running.then(() => undefined),
       until("the controller runs", () => lines.find(({ event }) => event === "the Kubernetes updater runs")),

@@ -44,6 +44,8 @@ export class UpdaterRelease {
   readonly updater: ReleaseUpdater;
   readonly #parts: ReleaseParts;
   readonly #place: string;
+  /** Its objects, as a GitOps tool keeps them. */
+  #manifest = "";
   #triggers = 0;
 
   private constructor(parts: ReleaseParts, namespace: string, kind: "statefulset" | "deployment") {
@@ -56,14 +58,15 @@ export class UpdaterRelease {
   /** Renders and applies the chart, and waits until its pods are ready. */
   static async install(parts: ReleaseParts, { replicas = 3, policy = "Parallel" }: ReleaseShape = {}): Promise<UpdaterRelease> {
     const release = new UpdaterRelease(parts, await parts.world.namespace("fake"), policy === "Deployment" ? "deployment" : "statefulset");
-    await release.#apply(replicas, policy);
+    release.#manifest = await release.#render(replicas, policy);
+    await release.apply();
     await release.becomes("the release is ready", ({ isSettled }) => isSettled);
     return release;
   }
 
-  /** Objects of the chart as `kubectl apply` has them, without the updater's own Deployment, which runs in the test. */
-  async #apply(replicas: number, policy: Policy): Promise<void> {
-    const { world, site, registry, key, folder } = this.#parts;
+  /** Objects of the chart without the updater's own Deployment, which runs in the test. */
+  async #render(replicas: number, policy: Policy): Promise<string> {
+    const { site, registry, key, folder } = this.#parts;
     const values = {
       proxyAddr: site.address,
       enterprise: true,
@@ -90,8 +93,13 @@ export class UpdaterRelease {
     const documents = rendered
       .split(/^---$/m)
       .filter((text) => !/^kind: (Deployment|NetworkPolicy|ServiceMonitor)$/m.test(text) && !text.includes("helm.sh/hook"));
-    const input = shaped(documents.join("---\n"), policy);
-    const applied = await world.kubectl("1.20", ["apply", "--namespace", this.namespace, "-f", "-"], { input });
+    return shaped(documents.join("---\n"), policy);
+  }
+
+  /** Applies the whole release as it was installed, with 1.0.0, as GitOps tools do again and again. */
+  async apply(): Promise<void> {
+    const input = this.#manifest;
+    const applied = await this.#parts.world.kubectl("1.20", ["apply", "--namespace", this.namespace, "-f", "-"], { input });
     if (applied.status !== 0) throw new Error(`kubectl apply: ${applied.stderr}`);
   }
 
@@ -117,11 +125,11 @@ export class UpdaterRelease {
     return this.#watch(Number.POSITIVE_INFINITY, (lowest, { ready }) => Math.min(lowest, ready));
   }
 
-  /** Another tool, which sets the image `to` whenever there is one that fits `from`: how often it did. */
-  setBack({ from, to }: { readonly from: RegExp; readonly to: string }): Watch<number> {
+  /** Another tool, which applies the release whenever its image is another one: how often it did. */
+  setBack(): Watch<number> {
     return this.#watch(0, async (count, { image }) => {
-      if (!from.test(image)) return count;
-      await this.setImage(to);
+      if (this.#manifest.includes(image)) return count;
+      await this.apply();
       return count + 1;
     });
   }

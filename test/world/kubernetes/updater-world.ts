@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { imageKey, OciRegistry } from "../oci-registry.ts";
+import { ApiRelay } from "./api-relay.ts";
 import type { KubeAuditEvent, KubeWorld } from "./kube-world.ts";
 import type { ReleaseParts } from "./release-updater.ts";
 import { type ReleaseShape, UpdaterRelease } from "./updater-release.ts";
@@ -31,7 +32,7 @@ export class UpdaterWorld implements AsyncDisposable {
     const site = held.use(await openVersionSite(folder));
     const registry = held.use(await new OciRegistry().listen());
     const key = imageKey();
-    for (const version of ["1.0.0", "1.1.0", "1.2.0", "1.3.0-crash.1", "1.3.0-missing.1", "2.0.0"]) {
+    for (const version of ["1.0.0", "1.1.0", "1.2.0", "1.3.0-crash.1", "1.3.0-missing.1", "1.6.0", "2.0.0"]) {
       registry.sign("p", registry.publish("p", version), { key, version });
     }
     registry.publish("p", "1.4.0");
@@ -52,6 +53,11 @@ export class UpdaterWorld implements AsyncDisposable {
     const release = await UpdaterRelease.install(this.#parts, { replicas, policy });
     this.#accounts.add(`system:serviceaccount:${release.namespace}:agent-updater`);
     return release;
+  }
+
+  /** A way to the API server that a test can cut. */
+  async relay(): Promise<ApiRelay> {
+    return await ApiRelay.open(this.#parts.world);
   }
 
   /** Where a version without its digest is. */
