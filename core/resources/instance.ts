@@ -17,6 +17,8 @@ export const instanceSchema = z.object({
   since: z.string().optional(),
   /** The version from the channel of this host, without v; omitted if none is wanted. */
   wanted: z.string().optional(),
+  /** For a host: its group of the roll-out; omitted without an upgrade_rollout. */
+  group: z.string().optional(),
   /** Why its certificate lacks names that its configuration gives it, a sentence each; omitted if it has all of them. */
   refused_names: z.array(z.string()).optional(),
   /** For a host: ids of the proxies that have a tunnel to it. */

@@ -52,6 +52,19 @@ test("the inventory holds the auth service, proxies with the version that they r
     status: { upgrader: "unit", reason: "outside_window", channel: "default", sessions: 0 },
   });
   expect(found.find(({ hostname }) => hostname === "web2")).toMatchObject({ connected: false, upgrader: "none" });
+  const groups = [
+    { name: "first", labels: { env: "test" } },
+    { name: "rest", labels: { "*": "*" } },
+  ];
+  await t.admin.putResource({ json: JSON.stringify({ kind: "upgrade_rollout", version: "v1", metadata: { name: "default" }, spec: { groups } }) });
+  const labels = { env: "test" };
+  await proxy.client.reportNode({ hostId: web.id, hostname: "web1", services: ["ssh"], version: "v1.0.0", connected: true, statusJson, labels });
+  expect(Object.fromEntries((await all(t.admin)).map(({ hostname, group }) => [hostname, group]))).toEqual({
+    auth1: undefined,
+    proxy1: undefined,
+    web1: "first",
+    web2: "rest",
+  });
   const ended = watch.next();
   stop.abort();
   await expect(ended).rejects.toThrow();

@@ -4,10 +4,13 @@ import { inventoryName } from "../../../core/kinds/service-kinds.ts";
 import { upgraders } from "../../../core/resources/host-status.ts";
 import type { Instance } from "../../../core/resources/instance.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
+import type { RolloutGroup } from "../../../core/resources/upgrade-rollout.ts";
 import { compareVersions, parseVersion } from "../../../core/versions/compare-versions.ts";
 import { version as ownVersion } from "../../../core/versions/version.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { fromEntry } from "../document.ts";
+import { groupOf } from "../rollout/rollout-host.ts";
+import { findRollout } from "../rollout/rollout-store.ts";
 import { refusedNames } from "./names-in-use.ts";
 
 export const maxInstances = 1_000;
@@ -47,9 +50,11 @@ async function readBatch(context: Context, after: string, limit: number): Promis
   const prefix = ["/proxy/", "/node/"].find((one) => after.startsWith(one));
   if (prefix === undefined) throw new PlatformError("invalid", "invalid cursor");
   const entries = await context.storage.list(prefix, { after, limit });
-  const refused = prefix === "/node/" ? await refusedNames(context.storage) : new Map<string, readonly string[]>();
+  const isNode = prefix === "/node/";
+  const refused = isNode ? await refusedNames(context.storage) : new Map<string, readonly string[]>();
+  const groups = isNode ? ((await findRollout(context.storage))?.spec.groups ?? []) : [];
   const toInstance = (at: Context, node: Node) =>
-    prefix === "/node/" ? nodeInstance(at, node, refused.get(node.metadata.name)) : proxyInstance(at, node);
+    isNode ? nodeInstance(at, node, { refused: refused.get(node.metadata.name), groups }) : proxyInstance(at, node);
   const instances = entries.flatMap((entry) => toInstance(context, fromEntry(nodeSchema, entry)) ?? []);
   const last = entries.at(-1)?.key;
   if (last !== undefined && entries.length === limit) return { instances, cursor: last };
@@ -68,10 +73,16 @@ function proxyInstance({ proxies, cluster }: Context, { metadata, spec }: Node):
   return { server_id: name, hostname: spec.hostname, services: ["proxy"], version: withoutV(spec.version), upgrader: "none", connected };
 }
 
-function nodeInstance(context: Context, { metadata, spec }: Node, refused?: readonly string[]): Instance {
+interface NodeFacts {
+  readonly refused: readonly string[] | undefined;
+  readonly groups: readonly RolloutGroup[];
+}
+
+function nodeInstance(context: Context, { metadata, spec }: Node, { refused, groups }: NodeFacts): Instance {
   const live = context.live.get(metadata.name);
   const status = live?.status;
   const wanted = wantedVersion(context, status?.channel);
+  const group = groupOf(groups, metadata.labels ?? {})?.name;
   return {
     server_id: metadata.name,
     hostname: spec.hostname,
@@ -82,6 +93,7 @@ function nodeInstance(context: Context, { metadata, spec }: Node, refused?: read
     ...(live !== undefined && { since: live.since.toISOString() }),
     ...(live?.connected === true && live.isDialled !== true && { proxies: [...live.proxies] }),
     ...(wanted !== undefined && { wanted }),
+    ...(group !== undefined && { group }),
     ...(refused !== undefined && { refused_names: [...refused] }),
     ...(status !== undefined && { status }),
   };

@@ -7,6 +7,8 @@ export const inventoryPageSchema = z.object({
     instanceSchema.extend({
       /** The sentence of its last reason; omitted if it reports none. */
       meaning: z.string().optional(),
+      /** What to do about it; words between backticks are commands, names and paths. */
+      remedy: z.string().optional(),
     }),
   ),
   /** For the next page; empty: that was all. */

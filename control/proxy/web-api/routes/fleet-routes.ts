@@ -3,7 +3,7 @@ import { inventoryPageSchema, rolloutChangeSchema } from "../../../../core/api/w
 import { readDocument, readDocuments } from "../../../../core/resources/document.ts";
 import { instanceDocument } from "../../../../core/resources/instance.ts";
 import { upgradePlanDocument, upgradePlanSchema } from "../../../../core/resources/upgrade-plan.ts";
-import { upgradeReasons } from "../../../../core/versions/upgrade-reason.ts";
+import { upgradeReasons, upgradeRemedies } from "../../../../core/versions/upgrade-reason.ts";
 import type { Api } from "../api/api.ts";
 import { apiRoute } from "../api/api-route.ts";
 
@@ -20,7 +20,7 @@ export function fleetRoutes(api: Api): void {
       const page = await auth.listInventory({ ...query, limit: 1000 });
       const instances = readDocuments(instanceDocument, page.instancesJson).map((one) => {
         const reason = one.status?.reason;
-        return { ...one, ...(reason !== undefined && { meaning: upgradeReasons[reason] }) };
+        return { ...one, ...(reason !== undefined && { meaning: upgradeReasons[reason], remedy: upgradeRemedies[reason] }) };
       });
       return { instances, cursor: page.cursor };
     },
