@@ -3,15 +3,22 @@ import { call } from "./request.ts";
 /** Bound of the pages of one list: 1,000 entries each. */
 const mostPages = 100;
 
-/** All entries of a list that comes in pages. */
+/** A list that came in pages. */
+export interface PagedList<T> {
+  readonly entries: readonly T[];
+  /** There are more. */
+  readonly isCut: boolean;
+}
+
+/** All entries of a list that comes in pages, up to the bound. */
 export async function callPages<Page extends { readonly cursor: string }, T>(
   path: string,
   {
     query = {},
     signal,
     entries,
-  }: { readonly query?: Readonly<Record<string, string>>; readonly signal: AbortSignal; entries(page: Page): readonly T[] },
-): Promise<readonly T[]> {
+  }: { readonly query?: Readonly<Record<string, string>>; readonly signal?: AbortSignal; entries(page: Page): readonly T[] },
+): Promise<PagedList<T>> {
   const all: T[] = [];
   let cursor = "";
   for (let count = 0; count < mostPages; count += 1) {
@@ -20,5 +27,5 @@ export async function callPages<Page extends { readonly cursor: string }, T>(
     cursor = page.cursor;
     if (cursor === "") break;
   }
-  return all;
+  return { entries: all, isCut: cursor !== "" };
 }

@@ -5,6 +5,7 @@ import { callPages } from "../api/pages.ts";
 import { can, person } from "../api/session.ts";
 import { labelsText } from "../lists/arrange.ts";
 import { CommandLine } from "../parts/command-line.tsx";
+import { CutNote } from "../parts/cut-note.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Facts } from "../parts/facts.tsx";
 import { formText } from "../parts/form-text.ts";
@@ -21,27 +22,31 @@ import { QueryFilter } from "./query-filter.tsx";
 
 /** Interval at which the list is fetched again, ms. */
 const refreshMs = 30_000;
+/** Where the last login is kept in the browser. */
+const loginKey = "terminal-login";
 
 /** The hosts that the user may reach, or all of them for those who may list them. */
 export function Hosts() {
   const query = place.value.query.get("query") ?? "";
   const loaded = useLoaded(query, (signal) => callPages<HostPage, ListedHost>("/hosts", { query: { query }, signal, entries: ({ hosts }) => hosts }));
   useEvery(refreshMs, loaded.refresh);
+  const rows = loaded.value?.entries;
   const [shown, show] = useState<ListedHost>();
   return (
     <>
       <ListPage
         title="Hosts"
         noun="host"
-        loaded={loaded}
+        loaded={{ ...loaded, value: rows }}
         columns={columnsOf(show)}
         keyOf={({ id }) => id}
         textOf={({ name, id, labels, addr = "", state }) => `${name} ${id} ${labelsText(labels)} ${addr} ${state}`}
         order={{ id: "name", down: false }}
         filters={<QueryFilter example={'labels["env"] == "prod"'} />}
         empty={query === "" ? <NoHosts /> : <Empty title="No host matches the filter" />}
+        foot={loaded.value?.isCut === true && <CutNote count={loaded.value.entries.length} noun="host" more="filter them to find others" />}
       />
-      {shown !== undefined && <HostDialog host={shown} close={() => show(undefined)} />}
+      {shown !== undefined && <HostDialog host={rows?.find(({ id }) => id === shown.id) ?? shown} close={() => show(undefined)} />}
     </>
   );
 }
@@ -73,7 +78,7 @@ function columnsOf(show: (host: ListedHost) => void): readonly Column<ListedHost
       by: ({ version }) => version,
       wide: true,
       share: 1,
-      cell: ({ version }) => version || <span class="quiet">no agent</span>,
+      cell: ({ version }) => (version === "" ? <span class="quiet">no agent</span> : <span title={version}>{version}</span>),
     },
   ];
 }
@@ -84,6 +89,7 @@ function HostState({ host: { state } }: { readonly host: ListedHost }) {
 }
 
 function HostDialog({ host, close }: { readonly host: ListedHost; readonly close: () => void }) {
+  const [login, setLogin] = useState(() => localStorage.getItem(loginKey) ?? "");
   return (
     <Dialog title={host.name} close={close}>
       <Facts
@@ -97,15 +103,23 @@ function HostDialog({ host, close }: { readonly host: ListedHost; readonly close
         ]}
       />
       <h3>Open a shell</h3>
-      <ShellForm host={host} />
-      <CommandLine line={`tsh ssh --proxy=${person.value?.proxy ?? ""} <login>@${shellWord(host.name)}`} />
+      {host.state === "offline" ? (
+        <p role="status">This host is offline. A shell can be opened once its agent is connected again.</p>
+      ) : (
+        <ShellForm host={host} login={login} change={setLogin} />
+      )}
+      <CommandLine line={`tsh ssh --proxy=${person.value?.proxy ?? ""} ${login === "" ? "<login>" : shellWord(login)}@${shellWord(host.name)}`} />
     </Dialog>
   );
 }
 
-const loginKey = "terminal-login";
+interface ShellFormFacts {
+  readonly host: ListedHost;
+  readonly login: string;
+  readonly change: (login: string) => void;
+}
 
-function ShellForm({ host }: { readonly host: ListedHost }) {
+function ShellForm({ host, login, change }: ShellFormFacts) {
   return (
     <TerminalForm submitted={(form) => localStorage.setItem(loginKey, formText(form, "login"))}>
       <input type="hidden" name="node" value={host.id} />
@@ -115,7 +129,8 @@ function ShellForm({ host }: { readonly host: ListedHost }) {
           name="login"
           required
           maxLength={64}
-          defaultValue={localStorage.getItem(loginKey) ?? ""}
+          value={login}
+          onInput={(event) => change(event.currentTarget.value)}
           autocomplete="off"
           spellcheck={false}
           autocapitalize="none"

@@ -2,13 +2,16 @@ import { useState } from "preact/hooks";
 import type { InventoryPage } from "../../core/api/web/fleet.ts";
 import { useEvery, useLoaded } from "../api/load.ts";
 import { callPages } from "../api/pages.ts";
+import { CodeText } from "../parts/code-text.tsx";
+import { CutNote } from "../parts/cut-note.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Facts } from "../parts/facts.tsx";
 import { ListPage } from "../parts/list-page.tsx";
 import { Empty } from "../parts/page.tsx";
-import { StateText, type Tone } from "../parts/state-text.tsx";
+import { StateText } from "../parts/state-text.tsx";
 import type { Column } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
+import { instanceState } from "../text/instance-state.ts";
 
 type Instance = InventoryPage["instances"][number];
 
@@ -26,44 +29,19 @@ export function Inventory() {
       <ListPage
         title="Inventory"
         noun="instance"
-        loaded={loaded}
+        loaded={{ ...loaded, value: loaded.value?.entries }}
         columns={columnsOf(show)}
         keyOf={({ server_id: id, services }) => `${id} ${services.join()}`}
         textOf={(one) =>
-          `${one.hostname} ${one.server_id} ${one.services.join(" ")} ${one.version} ${one.upgrader} ${one.status?.reason ?? ""} ${stateOf(one).text}`
+          `${one.hostname} ${one.server_id} ${one.services.join(" ")} ${one.version} ${one.upgrader} ${one.group ?? ""} ${one.status?.reason ?? ""} ${instanceState(one).text}`
         }
         order={{ id: "state", down: true }}
         empty={<Empty title="Nothing has joined yet" />}
+        foot={loaded.value?.isCut === true && <CutNote count={loaded.value.entries.length} noun="instance" more="tctl inventory ls lists all" />}
       />
       {shown !== undefined && <InstanceDialog instance={shown} close={() => show(undefined)} />}
     </>
   );
-}
-
-interface InstanceState {
-  readonly tone: Tone;
-  readonly text: string;
-  /** The worst first. */
-  readonly rank: number;
-}
-
-const broken = new Set([
-  "rolled_back",
-  "rollback_failed",
-  "signature_wrong",
-  "certificate_wrong",
-  "package_manager_failed",
-  "restart_needed",
-  "internal",
-]);
-
-/** The most important thing about an instance, in a word or two. */
-function stateOf({ connected, version, wanted, status }: Instance): InstanceState {
-  if (!connected) return { tone: "bad", text: "offline", rank: 4 };
-  if (status?.reason !== undefined && broken.has(status.reason)) return { tone: "bad", text: status.reason.replaceAll("_", " "), rank: 3 };
-  if (wanted !== undefined && wanted !== version) return { tone: "warn", text: (status?.reason ?? "other version").replaceAll("_", " "), rank: 2 };
-  if (status?.upgrader === "none") return { tone: "idle", text: "no updater", rank: 1 };
-  return { tone: "good", text: "up to date", rank: 0 };
 }
 
 function columnsOf(show: (instance: Instance) => void): readonly Column<Instance>[] {
@@ -82,19 +60,48 @@ function columnsOf(show: (instance: Instance) => void): readonly Column<Instance
     {
       id: "state",
       title: "State",
-      by: (one) => stateOf(one).rank,
-      cell: (one) => <StateText tone={stateOf(one).tone}>{stateOf(one).text}</StateText>,
+      by: (one) => instanceState(one).rank,
+      share: 3,
+      cell: (one) => <StateText tone={instanceState(one).tone}>{instanceState(one).text}</StateText>,
     },
     { id: "services", title: "Services", by: ({ services }) => services.join(), wide: true, cell: ({ services }) => services.join(", ") },
-    { id: "version", title: "Version", by: ({ version }) => version, wide: true, share: 1, cell: ({ version }) => version },
-    { id: "wanted", title: "Wanted", by: ({ wanted = "" }) => wanted, wide: true, share: 1, cell: ({ wanted }) => wanted ?? "" },
+    {
+      id: "version",
+      title: "Version",
+      by: ({ version }) => version,
+      wide: true,
+      share: 1,
+      cell: ({ version }) => <span title={version}>{version}</span>,
+    },
+    {
+      id: "wanted",
+      title: "Wanted",
+      by: ({ wanted = "" }) => wanted,
+      wide: true,
+      share: 1,
+      cell: ({ wanted }) => <span title={wanted}>{wanted}</span>,
+    },
+    { id: "group", title: "Group", by: ({ group = "" }) => group, wide: true, share: 1, cell: ({ group }) => <span title={group}>{group}</span> },
     { id: "updater", title: "Updater", by: ({ upgrader }) => upgrader, wide: true, share: 1, cell: ({ upgrader }) => upgrader },
   ];
 }
 
 function InstanceDialog({ instance, close }: { readonly instance: Instance; readonly close: () => void }) {
-  const { server_id: id, hostname, services, version, wanted, upgrader, since, status, meaning, refused_names: refused = [] } = instance;
-  const { tone, text } = stateOf(instance);
+  const {
+    server_id: id,
+    hostname,
+    services,
+    version,
+    wanted,
+    upgrader,
+    since,
+    group,
+    status,
+    meaning,
+    remedy,
+    refused_names: refused = [],
+  } = instance;
+  const { tone, text } = instanceState(instance);
   return (
     <Dialog title={hostname} close={close}>
       <Facts
@@ -110,8 +117,10 @@ function InstanceDialog({ instance, close }: { readonly instance: Instance; read
           ["Version", version],
           ["Wanted", wanted],
           ["Updater", status?.upgrader_version === undefined ? upgrader : `${upgrader} ${status.upgrader_version}`],
+          ["Group", group],
           ["Why", meaning],
           ["Detail", status?.detail],
+          ["What to do", remedy === undefined ? undefined : <CodeText key="remedy" text={remedy} />],
           ["Last run", status?.at === undefined ? undefined : <TimeText key="at" at={status.at} ago />],
           ["Schedule", status?.schedule_error],
           ["Open sessions", status === undefined ? undefined : String(status.sessions)],

@@ -54,18 +54,22 @@ function FormAndPreview({ yaml, change, hold }: BesideFacts) {
   };
   return (
     <div class="role-form">
-      <Failure text={failure} />
-      {role !== undefined && <Fields role={role} edit={edit} />}
-      <Lines
-        label="Also as if these users had the role"
-        value={users.join("\n")}
-        placeholder="ann"
-        change={(lines) => {
-          setUsers([...new Set(lines)].slice(0, 20));
-          return undefined;
-        }}
-      />
-      {preview !== undefined && <RoleChanges preview={preview} />}
+      <div>
+        <Failure text={failure} />
+        {role !== undefined && <Fields role={role} edit={edit} />}
+      </div>
+      <div class="role-outcome">
+        <Lines
+          label="Also as if these users had the role"
+          value={users.join("\n")}
+          placeholder="ann"
+          change={(lines) => {
+            setUsers([...new Set(lines)].slice(0, 20));
+            return undefined;
+          }}
+        />
+        {preview !== undefined && <RoleChanges preview={preview} />}
+      </div>
     </div>
   );
 }

@@ -2,13 +2,15 @@ import { useEffect, useId, useState } from "preact/hooks";
 import type { HostPage, ListedHost } from "../../core/api/web/hosts.ts";
 import type { ListedApp, ListedCluster, ListedDatabase } from "../../core/api/web/served.ts";
 import { callPages } from "../api/pages.ts";
-import { call } from "../api/request.ts";
-import { can } from "../api/session.ts";
+import { call, logins } from "../api/request.ts";
+import { can, person } from "../api/session.ts";
 import { Dialog } from "../parts/dialog.tsx";
-import { notifyError } from "../parts/notice.tsx";
+import { notify, notifyError } from "../parts/notice.tsx";
 import { navigate } from "../router/location.ts";
 import { namedRoutes } from "../routes.tsx";
 import { launchPath } from "../text/launch-path.ts";
+import { countText } from "../text/size.ts";
+import { keepLoads } from "./keep-loads.ts";
 import { type PaletteEntry, rankEntries } from "./rank-entries.ts";
 
 /** The command palette: Ctrl-K (or ⌘K), a few letters, Enter. */
@@ -94,37 +96,41 @@ function Chooser({ close }: { readonly close: () => void }) {
   );
 }
 
+type Entries = readonly PaletteEntry[];
+
+/** Time for which names are kept: a fleet of many hosts is not loaded at every Ctrl-K. */
+const keptMs = 30_000;
+const names = keepLoads<Entries>(keptMs, () => performance.now());
+
 /** Pages at once; hosts, applications, databases, Kubernetes clusters and users as they come. */
-function useEntries(): readonly PaletteEntry[] {
-  const [entries, setEntries] = useState<readonly PaletteEntry[]>(() => namedRoutes().map(({ title, path }) => ({ title, kind: "page", path })));
+function useEntries(): Entries {
+  const [entries, setEntries] = useState<Entries>(() => namedRoutes().map(({ title, path }) => ({ title, kind: "page", path })));
   useEffect(() => {
-    const stop = new AbortController();
-    const { signal } = stop;
-    const add = (loading: Promise<readonly PaletteEntry[]>): void => {
+    let isLeft = false;
+    const loads = [hosts, applications, databases, clusters, ...(can("user", "list") ? [users] : [])];
+    for (const loading of names.take(`${person.value?.user} ${logins.value}`, loads)) {
       loading.then(
-        (more) => signal.aborted || setEntries((before) => [...before, ...more]),
-        (thrown: unknown) => signal.aborted || notifyError(thrown),
+        (more) => isLeft || setEntries((before) => [...before, ...more]),
+        (thrown: unknown) => isLeft || notifyError(thrown),
       );
+    }
+    return () => {
+      isLeft = true;
     };
-    add(hosts(signal));
-    add(applications(signal));
-    add(databases(signal));
-    add(clusters(signal));
-    if (can("user", "list")) add(users(signal));
-    return () => stop.abort();
   }, []);
   return entries;
 }
 
 const found = (page: string, name: string): string => `${page}?search=${encodeURIComponent(name)}`;
 
-async function hosts(signal: AbortSignal): Promise<readonly PaletteEntry[]> {
-  const all = await callPages<HostPage, ListedHost>("/hosts", { signal, entries: (page) => page.hosts });
-  return all.map(({ name }) => ({ title: name, kind: "host", path: found("/hosts", name) }));
+async function hosts(): Promise<Entries> {
+  const { entries, isCut } = await callPages<HostPage, ListedHost>("/hosts", { entries: (page) => page.hosts });
+  if (isCut) notify(`Only ${countText(entries.length, "host")} are found here: the filter of the page Hosts finds others.`);
+  return entries.map(({ name }) => ({ title: name, kind: "host", path: found("/hosts", name) }));
 }
 
-async function applications(signal: AbortSignal): Promise<readonly PaletteEntry[]> {
-  const { apps } = await call<{ apps: readonly ListedApp[] }>("/apps", { signal });
+async function applications(): Promise<Entries> {
+  const { apps } = await call<{ apps: readonly ListedApp[] }>("/apps");
   return apps.map((app) => ({
     title: app.name,
     kind: "application",
@@ -132,17 +138,17 @@ async function applications(signal: AbortSignal): Promise<readonly PaletteEntry[
   }));
 }
 
-async function databases(signal: AbortSignal): Promise<readonly PaletteEntry[]> {
-  const { databases: all } = await call<{ databases: readonly ListedDatabase[] }>("/databases", { signal });
+async function databases(): Promise<Entries> {
+  const { databases: all } = await call<{ databases: readonly ListedDatabase[] }>("/databases");
   return all.map(({ name }) => ({ title: name, kind: "database", path: found("/databases", name) }));
 }
 
-async function clusters(signal: AbortSignal): Promise<readonly PaletteEntry[]> {
-  const { clusters: all } = await call<{ clusters: readonly ListedCluster[] }>("/kube-clusters", { signal });
+async function clusters(): Promise<Entries> {
+  const { clusters: all } = await call<{ clusters: readonly ListedCluster[] }>("/kube-clusters");
   return all.map(({ name }) => ({ title: name, kind: "cluster", path: found("/kubernetes", name) }));
 }
 
-async function users(signal: AbortSignal): Promise<readonly PaletteEntry[]> {
-  const { resources } = await call<{ resources: readonly { metadata: { name: string } }[] }>("/resources/user", { signal });
+async function users(): Promise<Entries> {
+  const { resources } = await call<{ resources: readonly { metadata: { name: string } }[] }>("/resources/user");
   return resources.map(({ metadata: { name } }) => ({ title: name, kind: "user", path: found("/users", name) }));
 }

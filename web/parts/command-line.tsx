@@ -1,10 +1,10 @@
 import { notify, notifyError } from "./notice.tsx";
 
-/** A command line to paste, with a button that copies it. */
+/** A command line to paste, with a button that copies it. A line that is too long breaks between its words, not within a name. */
 export function CommandLine({ line }: { readonly line: string }) {
   return (
     <div class="command">
-      <pre>{line}</pre>
+      <pre>{line.split(/(\s+)/).map((part, at) => (at % 2 === 0 ? <span key={at}>{part}</span> : part))}</pre>
       <button type="button" onClick={() => void copy(line)} aria-label={`Copy: ${line}`}>
         Copy
       </button>

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 
-export type Tone = "good" | "bad" | "warn" | "idle";
+export type Tone = "good" | "bad" | "warn" | "idle" | "wait";
 
 /** A state with a dot; the word says it too, for readers who do not see colours. */
 export function StateText({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) {
