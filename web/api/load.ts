@@ -6,6 +6,8 @@ export interface Loaded<T> {
   readonly value: T | undefined;
   /** Whether the value answers what is asked for now, and not what was asked for before. */
   readonly isCurrent: boolean;
+  /** What the value answers: another text once the reader has asked for something else, or for the same again; not after a refresh. */
+  readonly asked: string;
   readonly error: Error | undefined;
   readonly isLoading: boolean;
   /** Loads again, in place of what is on its way. */
@@ -18,6 +20,7 @@ interface State<T> {
   readonly value: T | undefined;
   /** The key that the value was loaded for. */
   readonly key: string | undefined;
+  readonly asked: string;
   readonly error: Error | undefined;
   readonly isLoading: boolean;
 }
@@ -29,13 +32,17 @@ export interface LoadOptions {
 
 /** Loads when the page appears, whenever `key` changes, and after a new login. A later call ends an earlier one. */
 export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise<T>, { isKept = false }: LoadOptions = {}): Loaded<T> {
-  const [state, setState] = useState<State<T>>({ value: undefined, key: undefined, error: undefined, isLoading: true });
+  const [state, setState] = useState<State<T>>({ value: undefined, key: undefined, asked: "", error: undefined, isLoading: true });
   const [turn, setTurn] = useState(0);
   const latest = useRef({ load, isLoading: true });
   latest.current.load = load;
-  const reload = useCallback(() => setTurn((before) => before + 1), []);
+  const reloads = useRef(0);
+  const reload = useCallback(() => {
+    reloads.current += 1;
+    setTurn((before) => before + 1);
+  }, []);
   const refresh = useCallback(() => {
-    if (!latest.current.isLoading) reload();
+    if (!latest.current.isLoading) setTurn((before) => before + 1);
   }, []);
   const kept = useRef<{ readonly key: string; readonly login: number }>(undefined);
   const login = isKept && kept.current?.key === key ? kept.current.login : logins.value;
@@ -43,6 +50,7 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
   useEffect(() => {
     const stop = new AbortController();
     const { current } = latest;
+    const asked = [reloads.current, login, key].join(" ");
     current.isLoading = true;
     setState((before) => ({ ...before, isLoading: true }));
     const settle = (answer: (before: State<T>) => State<T>): void => {
@@ -52,15 +60,15 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
     };
     current.load(stop.signal).then(
       (value) => {
-        settle(() => ({ value, key, error: undefined, isLoading: false }));
+        settle(() => ({ value, key, asked, error: undefined, isLoading: false }));
         kept.current = { key, login };
       },
       (error: unknown) => settle((before) => ({ ...before, error: asError(error), isLoading: false })),
     );
     return () => stop.abort();
   }, [key, turn, login]);
-  const { value, error, isLoading } = state;
-  return { value, isCurrent: state.key === key, error, isLoading, reload, refresh };
+  const { value, asked, error, isLoading } = state;
+  return { value, isCurrent: state.key === key, asked, error, isLoading, reload, refresh };
 }
 
 function asError(thrown: unknown): Error {

@@ -1,20 +1,26 @@
 export interface SteadyRows<Row> {
-  /** The rows of before, each as it is now. */
-  readonly rows: readonly Row[];
-  /** Keys of those that are no longer there. */
-  readonly gone: ReadonlySet<string>;
+  /** A row of before as it is now; one that has left as it was. */
+  nowOf(row: Row): Row;
+  /** Number of rows that have left since. */
+  readonly gone: number;
   /** Number of rows that have come since. */
   readonly fresh: number;
 }
 
-/** The rows that a reader is looking at, which stay where they are: none comes, none goes. Pure. */
+/** What has become of the rows that a reader is looking at, which stay where they are: none comes, none goes. Pure. */
 export function steadyRows<Row>(before: readonly Row[], now: readonly Row[], keyOf: (row: Row) => string): SteadyRows<Row> {
+  if (before === now) return { nowOf: (row) => row, gone: 0, fresh: 0 };
   const present = new Map(now.map((row) => [keyOf(row), row]));
-  const keys = before.map(keyOf);
-  const known = new Set(keys);
+  const known = new Set(before.map(keyOf));
   return {
-    rows: before.map((row) => present.get(keyOf(row)) ?? row),
-    gone: new Set(keys.filter((key) => !present.has(key))),
-    fresh: [...present.keys()].filter((key) => !known.has(key)).length,
+    nowOf: (row) => present.get(keyOf(row)) ?? row,
+    gone: countMissing(known.keys(), present),
+    fresh: countMissing(present.keys(), known),
   };
+}
+
+function countMissing(keys: Iterable<string>, among: { has(key: string): boolean }): number {
+  let count = 0;
+  for (const key of keys) if (!among.has(key)) count += 1;
+  return count;
 }

@@ -45,15 +45,15 @@ export function Audit() {
         textOf={(event) => JSON.stringify(event)}
         order={{ id: "time", down: true }}
         filters={<AuditFilter isLive={isLive} setLive={setLive} />}
-        actions={
+        actions={(found) => (
           <button
             type="button"
-            disabled={all === undefined || all.length === 0 || !loaded.isCurrent}
-            onClick={() => saveFile("audit.csv", "text/csv", eventsCsv(all ?? []))}
+            disabled={found.length === 0 || !loaded.isCurrent}
+            onClick={() => saveFile("audit.csv", "text/csv", eventsCsv(found))}
           >
             Export
           </button>
-        }
+        )}
         empty={<Empty title="No event matches" />}
         foot={
           (loaded.value?.length ?? 0) >= newest && (

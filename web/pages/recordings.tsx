@@ -8,7 +8,6 @@ import { Facts } from "../parts/facts.tsx";
 import { ListPage } from "../parts/list-page.tsx";
 import { Empty } from "../parts/page.tsx";
 import { StateText } from "../parts/state-text.tsx";
-import { FreshRows, SteadyArea, useSteady } from "../parts/steady-list.tsx";
 import type { Column } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
 import { hrefOf } from "../router/location.ts";
@@ -24,24 +23,20 @@ interface RecordingPage {
 
 const refreshMs = 10_000;
 
-const keyOf = ({ sid }: Recording): string => sid;
-
 /** The newest recordings that the user may see. Those that run grow and end there. */
 export function Recordings() {
   const answer = useLoaded("recordings", (signal) => call<RecordingPage>("/recordings", { signal }));
   const loaded = { ...answer, value: answer.value?.recordings };
   useEvery(refreshMs, loaded.refresh);
-  const steady = useSteady(loaded, keyOf);
   const [shown, show] = useState<Recording>();
   return (
-    <SteadyArea hold={steady.hold}>
+    <>
       <ListPage
         title="Recordings"
         noun="recording"
-        loaded={steady.loaded}
+        loaded={loaded}
         columns={columnsOf(show)}
-        keyOf={keyOf}
-        filters={<FreshRows of={steady} noun="recording" />}
+        keyOf={({ sid }) => sid}
         textOf={(one) => `${one.sid} ${one.user} ${recordedPlace(one)} ${one.state}`}
         order={{ id: "started", down: true }}
         foot={
@@ -58,7 +53,7 @@ export function Recordings() {
       {shown !== undefined && (
         <RecordingDialog recording={loaded.value?.find(({ sid }) => sid === shown.sid) ?? shown} close={() => show(undefined)} />
       )}
-    </SteadyArea>
+    </>
   );
 }
 

@@ -8,7 +8,6 @@ import { Dialog } from "../parts/dialog.tsx";
 import { Facts } from "../parts/facts.tsx";
 import { ListPage } from "../parts/list-page.tsx";
 import { Empty } from "../parts/page.tsx";
-import { FreshRows, SteadyArea, useSteady } from "../parts/steady-list.tsx";
 import type { Column } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
 import { hrefOf } from "../router/location.ts";
@@ -17,8 +16,6 @@ import { sessionPlace } from "../text/session-place.ts";
 
 const refreshMs = 3_000;
 
-const keyOf = ({ sid }: ListedSession): string => sid;
-
 /** The running sessions that the user may see, as they come and end. */
 export function Sessions() {
   const loaded = useLoaded(
@@ -26,18 +23,17 @@ export function Sessions() {
     async (signal) => (await call<{ sessions: readonly ListedSession[] }>("/running-sessions", { signal })).sessions,
   );
   useEvery(refreshMs, loaded.refresh);
-  const steady = useSteady(loaded, keyOf);
   const [shown, show] = useState<ListedSession>();
-  const present = loaded.value?.find(({ sid }) => sid === shown?.sid);
+  const present = new Map(loaded.value?.map((session) => [session.sid, session]));
+  const current = present.get(shown?.sid ?? "");
   return (
-    <SteadyArea hold={steady.hold}>
+    <>
       <ListPage
         title="Sessions"
         noun="session"
-        loaded={steady.loaded}
-        columns={columnsOf(show, steady.gone)}
-        keyOf={keyOf}
-        filters={<FreshRows of={steady} noun="session" />}
+        loaded={loaded}
+        columns={columnsOf(show, present)}
+        keyOf={({ sid }) => sid}
         textOf={(session) => `${session.sid} ${session.user} ${sessionPlace(session)}`}
         order={{ id: "started", down: true }}
         empty={
@@ -48,12 +44,12 @@ export function Sessions() {
           </Empty>
         }
       />
-      {shown !== undefined && <SessionDialog session={present ?? shown} isOver={present === undefined} close={() => show(undefined)} />}
-    </SteadyArea>
+      {shown !== undefined && <SessionDialog session={current ?? shown} isOver={current === undefined} close={() => show(undefined)} />}
+    </>
   );
 }
 
-function columnsOf(show: (session: ListedSession) => void, gone: ReadonlySet<string>): readonly Column<ListedSession>[] {
+function columnsOf(show: (session: ListedSession) => void, present: ReadonlyMap<string, ListedSession>): readonly Column<ListedSession>[] {
   return [
     {
       id: "where",
@@ -65,7 +61,7 @@ function columnsOf(show: (session: ListedSession) => void, gone: ReadonlySet<str
           <button type="button" class="link" onClick={() => show(session)}>
             {sessionPlace(session)}
           </button>
-          {gone.has(session.sid) && <span class="quiet"> has ended</span>}
+          {!present.has(session.sid) && <span class="quiet"> has ended</span>}
         </>
       ),
     },
@@ -120,7 +116,7 @@ function Join({ session: { sid, modes } }: Pick<SessionDialogFacts, "session">) 
   if (modes.length === 0) return <p>None of your roles lets you join this session.</p>;
   return (
     <>
-      <div class="buttons">
+      <div class="buttons first">
         {modes.map((mode) => (
           <TerminalForm key={mode}>
             <input type="hidden" name="session" value={sid} />

@@ -1,15 +1,12 @@
-import { useState } from "preact/hooks";
-import type { HostPlan, UpgradePlan } from "../../core/resources/upgrade-plan.ts";
+import type { UpgradePlan } from "../../core/resources/upgrade-plan.ts";
 import { useEvery, useLoaded } from "../api/load.ts";
 import { call } from "../api/request.ts";
 import { can } from "../api/session.ts";
 import { formText } from "../parts/form-text.ts";
 import { Answer, Empty, Page } from "../parts/page.tsx";
-import { StateText, type Tone } from "../parts/state-text.tsx";
-import { type Column, Table } from "../parts/table.tsx";
-import { TimeText } from "../parts/time-text.tsx";
 import { place, setQuery } from "../router/location.ts";
 import { ChannelCard } from "./channel-card.tsx";
+import { HostPlans } from "./host-plans.tsx";
 import { OnlyDocument } from "./only-document.tsx";
 import { VersionPicture } from "./version-picture.tsx";
 import { WindowPreviewList } from "./window-preview.tsx";
@@ -25,7 +22,9 @@ export function Updates() {
   return (
     <Page title="Updates" actions={<Settings saved={loaded.reload} />}>
       <PlanFor version={version} />
-      <Answer of={loaded.isCurrent ? loaded : { ...loaded, value: undefined }}>{(plan) => <Plan plan={plan} reload={loaded.reload} />}</Answer>
+      <Answer of={loaded.isCurrent ? loaded : { ...loaded, value: undefined }}>
+        {(plan) => <Plan plan={plan} asked={loaded.asked} reload={loaded.reload} />}
+      </Answer>
     </Page>
   );
 }
@@ -80,7 +79,14 @@ function PlanFor({ version }: { readonly version: string }) {
   );
 }
 
-function Plan({ plan, reload }: { readonly plan: UpgradePlan; readonly reload: () => void }) {
+interface PlanFacts {
+  readonly plan: UpgradePlan;
+  /** What the plan answers. */
+  readonly asked: string;
+  readonly reload: () => void;
+}
+
+function Plan({ plan, asked, reload }: PlanFacts) {
   const { hosts = [], channels, warnings = [], window, windows = [], freezes = [] } = plan;
   return (
     <>
@@ -89,7 +95,7 @@ function Plan({ plan, reload }: { readonly plan: UpgradePlan; readonly reload: (
           {warning}
         </p>
       ))}
-      {hosts.length > 0 && <VersionPicture versions={hosts.map(({ current }) => current)} />}
+      {hosts.length > 0 && <VersionPicture versions={hosts.map(({ current }) => current)} wanted={channels.map(({ version: one }) => one)} />}
       {channels.length === 0 && (
         <Empty title="No channel names a version">
           <p>
@@ -107,53 +113,7 @@ function Plan({ plan, reload }: { readonly plan: UpgradePlan; readonly reload: (
       ) : (
         <Windows windows={windows} freezes={freezes} />
       )}
-      {hosts.length > 0 && <HostPlans hosts={hosts} />}
+      {hosts.length > 0 && <HostPlans hosts={hosts} asked={asked} />}
     </>
-  );
-}
-
-const tones: Readonly<Record<HostPlan["verdict"], Tone>> = { done: "good", goes: "idle", stays: "warn" };
-
-const columns: readonly Column<HostPlan>[] = [
-  { id: "host", title: "Host", by: ({ hostname }) => hostname, cell: ({ hostname }) => hostname },
-  {
-    id: "verdict",
-    title: "Verdict",
-    by: ({ verdict }) => verdict,
-    share: 1,
-    cell: ({ verdict }) => <StateText tone={tones[verdict]}>{verdict}</StateText>,
-  },
-  { id: "from", title: "Has", by: ({ current }) => current, wide: true, share: 1, cell: ({ current }) => current },
-  { id: "to", title: "Wanted", by: ({ target }) => target, wide: true, share: 1, cell: ({ target }) => target },
-  {
-    id: "group",
-    title: "Group",
-    by: ({ group = "" }) => group,
-    wide: true,
-    share: 1,
-    cell: ({ group, canary }) => `${group ?? ""}${canary ? " (canary)" : ""}`,
-  },
-  { id: "when", title: "When", by: ({ when = "" }) => when, wide: true, cell: ({ when }) => when !== undefined && <TimeText at={when} ago /> },
-  { id: "why", title: "Why", wide: true, share: 4, cell: ({ why }) => <span title={why}>{why}</span> },
-];
-
-function HostPlans({ hosts }: { readonly hosts: readonly HostPlan[] }) {
-  const [onlyWaiting, setOnlyWaiting] = useState(false);
-  const shown = onlyWaiting ? hosts.filter(({ verdict }) => verdict === "stays") : hosts;
-  return (
-    <section>
-      <h2>Hosts</h2>
-      <label class="check">
-        <input type="checkbox" checked={onlyWaiting} onChange={(event) => setOnlyWaiting(event.currentTarget.checked)} />
-        Only hosts that stay as they are
-      </label>
-      <Table
-        caption="What each host will do, and why"
-        columns={columns}
-        rows={shown}
-        keyOf={({ host_id: id }) => id}
-        order={{ id: "verdict", down: true }}
-      />
-    </section>
   );
 }

@@ -6,6 +6,7 @@ import { place, setQuery } from "../router/location.ts";
 import { countText } from "../text/size.ts";
 import { Answer, Empty, Page } from "./page.tsx";
 import { SearchField } from "./search-field.tsx";
+import { FreshRows, SteadyArea, useSteady } from "./steady-list.tsx";
 import { type Column, Table } from "./table.tsx";
 
 export interface ListPageFacts<Row> {
@@ -20,7 +21,8 @@ export interface ListPageFacts<Row> {
   readonly order: Order;
   /** Shown in place of an empty list: what to do first. */
   readonly empty: ComponentChildren;
-  readonly actions?: ComponentChildren;
+  /** Beside the title; of the rows that are found, if it is about them. */
+  readonly actions?: ComponentChildren | ((found: readonly Row[]) => ComponentChildren);
   /** Between search and table. */
   readonly filters?: ComponentChildren;
   /** Shown in place of a list that could not be loaded. */
@@ -29,29 +31,36 @@ export interface ListPageFacts<Row> {
   readonly foot?: ComponentChildren;
 }
 
-/** A page that is a list: search, count, table. The search stays in the address, so that it can be kept and sent. */
+/**
+ * A page that is a list: search, count, table. The search stays in the address, so that it can be kept and sent. Rows that are loaded
+ * again stay in their places while somebody is at them.
+ */
 export function ListPage<Row>({ title, noun, loaded, columns, keyOf, textOf, order, empty, actions, filters, failed, foot }: ListPageFacts<Row>) {
   const search = place.value.query.get("search") ?? "";
-  const rows = loaded.value;
+  const steady = useSteady(loaded, keyOf);
+  const { rows } = steady;
   // The text of a row does not change.
   const searchable = useMemo(() => makeSearchable(rows ?? [], textOf), [rows]);
   const found = useMemo(() => searchRows(searchable, search), [searchable, search]);
   return (
-    <Page title={title} actions={actions}>
-      <div class="tools">
-        <SearchField label={`Search ${noun}s`} value={search} set={(value) => setQuery("search", value)} />
-        {filters}
-        <span class="quiet count" role="status">
-          {rows !== undefined && countOf({ found: found.length, all: rows.length, noun })}
-        </span>
-      </div>
-      <Answer of={loaded}>
-        {(all) => {
-          if (all.length === 0) return empty;
-          if (found.length === 0) return <NothingFound noun={noun} search={search} />;
-          return <Table caption={title} columns={columns} rows={found} keyOf={keyOf} order={order} />;
-        }}
-      </Answer>
+    <Page title={title} actions={typeof actions === "function" ? actions(found) : actions}>
+      <SteadyArea hold={steady.hold}>
+        <div class="tools">
+          <SearchField label={`Search ${noun}s`} value={search} set={(value) => setQuery("search", value)} />
+          {filters}
+          <span class="quiet count" role="status">
+            {rows !== undefined && countOf({ found: found.length, all: rows.length, noun })}
+          </span>
+          <FreshRows of={steady} noun={noun} />
+        </div>
+        <Answer of={{ ...loaded, value: rows }}>
+          {(all) => {
+            if (all.length === 0) return empty;
+            if (found.length === 0) return <NothingFound noun={noun} search={search} />;
+            return <Table caption={title} columns={columns} rows={found} keyOf={keyOf} order={order} nowOf={steady.nowOf} />;
+          }}
+        </Answer>
+      </SteadyArea>
       {rows === undefined ? loaded.error !== undefined && failed : foot}
     </Page>
   );

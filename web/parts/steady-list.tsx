@@ -1,31 +1,25 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Loaded } from "../api/load.ts";
-import { steadyRows } from "../lists/steady-rows.ts";
+import { type SteadyRows, steadyRows } from "../lists/steady-rows.ts";
 import { countText } from "../text/size.ts";
 
 /** A list that is loaded again and again, and keeps its rows in their places while somebody is at them. */
-export interface SteadyList<Row> {
-  readonly loaded: Loaded<readonly Row[]>;
-  /** Keys of rows that are shown and no longer there. */
-  readonly gone: ReadonlySet<string>;
-  /** Number of rows that are there and not shown yet. */
-  readonly fresh: number;
+export interface SteadyList<Row> extends SteadyRows<Row> {
+  /** The rows to show and to sort by; while they are held, those of before. */
+  readonly rows: readonly Row[] | undefined;
   hold(isHeld: boolean): void;
 }
 
-const none: ReadonlySet<string> = new Set();
-
-export function useSteady<Row>(loaded: Loaded<readonly Row[]>, keyOf: (row: Row) => string): SteadyList<Row> {
+/** Rows that the reader asked for, by another filter or after a change of their own, are shown at once. */
+export function useSteady<Row>({ value, asked }: Pick<Loaded<readonly Row[]>, "value" | "asked">, keyOf: (row: Row) => string): SteadyList<Row> {
   const [isHeld, hold] = useState(false);
-  const before = useRef(loaded.value);
-  if (!isHeld || before.current === undefined) before.current = loaded.value;
+  const before = useRef({ rows: value, asked });
+  if (!isHeld || before.current.rows === undefined || value === undefined || before.current.asked !== asked) before.current = { rows: value, asked };
+  const { rows } = before.current;
   // Keys are those of the rows.
-  const steady = useMemo(
-    () => (loaded.value === undefined || before.current === undefined ? undefined : steadyRows(before.current, loaded.value, keyOf)),
-    [loaded.value, before.current],
-  );
-  return { loaded: { ...loaded, value: steady?.rows }, gone: steady?.gone ?? none, fresh: steady?.fresh ?? 0, hold };
+  const steady = useMemo(() => steadyRows(rows ?? [], value ?? rows ?? [], keyOf), [rows, value]);
+  return { ...steady, rows, hold };
 }
 
 /** Around the page of such a list: its rows are held while the pointer or the keyboard's focus is on them. */
@@ -47,10 +41,11 @@ export function SteadyArea({ hold, children }: { hold(isHeld: boolean): void; re
 }
 
 /** How many rows wait. */
-export function FreshRows({ of: { fresh }, noun }: { readonly of: Pick<SteadyList<unknown>, "fresh">; readonly noun: string }) {
+export function FreshRows({ of: { fresh, gone }, noun }: { readonly of: Pick<SteadyList<unknown>, "fresh" | "gone">; readonly noun: string }) {
+  const parts = [...(fresh > 0 ? [countText(fresh, `new ${noun}`)] : []), ...(gone > 0 ? [`${gone.toLocaleString("en")} gone`] : [])];
   return (
     <span class="quiet fresh" role="status">
-      {fresh > 0 && `${countText(fresh, `new ${noun}`)}, shown when you leave the list`}
+      {parts.length > 0 && `${parts.join(", ")}, shown when you leave the list`}
     </span>
   );
 }

@@ -23,13 +23,15 @@ export interface TableFacts<Row> {
   keyOf(row: Row): string;
   /** Order at the beginning. */
   readonly order: Order;
+  /** What is shown of a row: its present state, where the rows are held as they were; left out: the row. */
+  readonly nowOf?: ((row: Row) => Row) | undefined;
 }
 
 /** Height of a row, px; the style has it too. */
 const rowHeight = 44;
 
 /** A table of any length: only the rows near the visible part of the page are drawn. */
-export function Table<Row>({ caption, columns, rows, keyOf, order: first }: TableFacts<Row>) {
+export function Table<Row>({ caption, columns, rows, keyOf, order: first, nowOf = (row) => row }: TableFacts<Row>) {
   const [order, setOrder] = useState(first);
   const body = useRef<HTMLTableSectionElement>(null);
   const keys = columns.flatMap(({ id, by }) => (by === undefined ? [] : [{ id, of: by }]));
@@ -53,7 +55,7 @@ export function Table<Row>({ caption, columns, rows, keyOf, order: first }: Tabl
         {sorted.slice(from, to).map((row, at) => (
           <tr key={keyOf(row)} aria-rowindex={from + at + 2}>
             {columns.map((column, place) => (
-              <Cell key={column.id} column={column} row={row} isFirst={place === 0} />
+              <Cell key={column.id} column={column} row={nowOf(row)} isFirst={place === 0} />
             ))}
           </tr>
         ))}

@@ -4,13 +4,16 @@ export interface VersionShare {
   readonly count: number;
   /** Of all, 0 to 1. */
   readonly share: number;
+  readonly isWanted: boolean;
 }
 
-/** The versions of a fleet, the most common first, equal ones by name. Pure. */
-export function versionShares(versions: readonly string[]): readonly VersionShare[] {
+const order = new Intl.Collator("en", { numeric: true });
+
+/** The versions of a fleet: those that are wanted first, then the others, each part from the newest to the oldest. Pure. */
+export function versionShares(versions: readonly string[], wanted: readonly string[]): readonly VersionShare[] {
   const counts = new Map<string, number>();
   for (const version of versions) counts.set(version, (counts.get(version) ?? 0) + 1);
   return [...counts]
-    .map(([version, count]) => ({ version, count, share: count / versions.length }))
-    .sort((a, b) => b.count - a.count || (a.version < b.version ? -1 : 1));
+    .map(([version, count]) => ({ version, count, share: count / versions.length, isWanted: wanted.includes(version) }))
+    .sort((a, b) => Number(b.isWanted) - Number(a.isWanted) || order.compare(b.version, a.version));
 }
