@@ -25,7 +25,11 @@ const desk: readonly Look[] = [
   ["light", 1280],
   ["dark", 1280],
 ];
-const everywhere: readonly Look[] = [...desk, ["light", 320], ["dark", 320]];
+const narrow: readonly Look[] = [
+  ["light", 320],
+  ["dark", 320],
+];
+const everywhere: readonly Look[] = [...desk, ...narrow];
 
 const maintenance =
   "kind: cluster_maintenance_config\nversion: v1\nmetadata:\n  name: cluster-maintenance-config\nspec:\n  agent_upgrades:\n    utc_start_hour: 21\n";
@@ -164,10 +168,12 @@ describe.skipIf(pictures === undefined || !hasProgram("chromium"))("pictures of 
     { name: "requests", path: `/web/recordings/${demo.requests}` },
     { name: "event", path: "/web/audit?search=lost-laptop", act: button("lock.created") },
     { name: "inventory", path: "/web/inventory", looks: everywhere },
-    { name: "instance", path: "/web/inventory", act: button("api-2.ams") },
+    { name: "instance", path: "/web/inventory", looks: everywhere, act: button("api-2.ams") },
     { name: "updates", path: "/web/updates?zone=Asia%2FTokyo", looks: everywhere },
+    { name: "host-plan", path: "/web/updates", looks: narrow, act: button("api-2.ams") },
     { name: "maintenance", path: "/web/updates", looks: everywhere, act: windows },
     { name: "users", path: "/web/users", looks: everywhere },
+    { name: "user", path: "/web/users", looks: everywhere, act: button("ben") },
     { name: "invite-link", path: "/web/users", act: button("Invite or reset… ben") },
     { name: "roles", path: "/web/roles", looks: everywhere },
     { name: "role", path: "/web/roles", looks: everywhere, act: role },

@@ -14,6 +14,11 @@ const pictures = process.env.UI_PICTURES;
 
 const pages = "hosts apps databases kubernetes sessions recordings audit inventory updates users roles tokens locks explain account".split(" ");
 
+const [desk, phone] = [
+  { width: 1280, height: 800 },
+  { width: 320, height: 640 },
+];
+
 describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
   let cluster: TestCluster;
   let boss: TestUser;
@@ -23,7 +28,7 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
   let page: Page;
 
   beforeAll(async () => {
-    cluster = await startTestCluster();
+    cluster = await startTestCluster({ proxy: { upgradeChannels: { default: { staticVersion: "v1.9.0", critical: false } } } });
     await cluster.putRole("all-hosts", {
       allow: { logins: ["root"], node_labels: { "*": "*" }, join_sessions: [{ name: "all", roles: ["*"], kinds: ["*"], modes: ["*"] }] },
     });
@@ -92,6 +97,8 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
   });
 
   test("Ctrl-K goes to a page or a host by a few letters", async () => {
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
     await page.goto(`${site}/web/hosts`);
     await ui.heading("Hosts").waitFor();
     await page.keyboard.press("Control+k");
@@ -105,6 +112,8 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     await page.getByRole("combobox").waitFor();
     await page.keyboard.type("web-2");
     await page.getByRole("option", { name: "web-2" }).waitFor();
+    // The names of a while ago are kept; the page asked for the hosts once, and the palette once.
+    expect(["resources/user", "hosts"].map((path) => asked.filter((one) => one === `/webapi/v1/${path}`).length)).toEqual([1, 2]);
     await page.keyboard.press("Enter");
     await page.getByText("1 of 3 hosts").waitFor();
     await page.getByRole("button", { name: "web-2" }).click();
@@ -121,7 +130,7 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     expect(await page.locator("main img").count()).toBe(0);
   });
 
-  test("a lock is made from its example, in an editor, and removed after a question", async () => {
+  test("a lock is made from its example, in an editor, and removed there after a question, at 320 px, too", async () => {
     await page.goto(`${site}/web/locks`);
     await page.getByRole("button", { name: "New lock" }).click();
     const editor = page.getByLabel("Document in YAML");
@@ -132,10 +141,38 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     await picture("editor");
     await editor.fill((await editor.inputValue()).replace("colour: red", "user: ann"));
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByRole("button", { name: "Remove lost-laptop-of-ann" }).click();
+    await page.getByRole("button", { name: "Remove lost-laptop-of-ann" }).waitFor();
+    await page.setViewportSize(phone);
+    await page.getByRole("button", { name: "lost-laptop-of-ann", exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Remove lost-laptop-of-ann" }).click();
+    expect(await faultsOf(page)).toEqual([]);
+    await picture("remove-320");
     await page.getByRole("button", { name: "Remove", exact: true }).click();
     await page.getByText("No locks yet").waitFor();
+    await page.setViewportSize(desk);
     expect((await cluster.events("lock.deleted")).map(({ user }) => user)).toEqual(["boss"]);
+  });
+
+  test("an admin ends a user's wait after failed logins, and makes an invite, at 320 px", async () => {
+    const person = { kind: "user", version: "v2", metadata: { name: "carl" }, spec: { roles: ["access"] } };
+    await cluster.admin.putResource({ json: JSON.stringify(person) });
+    await using stranger = await ui.chromium.browser.newContext({ ignoreHTTPSErrors: true });
+    const data = { user: "carl", password: "a wrong password", code: "000000" };
+    for (let tries = 0; tries < 5; tries += 1) await stranger.request.post(`${site}/webapi/v1/sessions`, { data });
+    await page.setViewportSize(phone);
+    await page.goto(`${site}/web/users`);
+    await page.getByRole("row").filter({ hasText: "locked" }).getByRole("button", { name: "carl" }).click();
+    const dialog = page.getByRole("dialog", { name: "carl", exact: true });
+    await dialog.getByRole("button", { name: "Unlock carl" }).click();
+    await page.getByText("carl may try to log in again.").waitFor();
+    await dialog.getByRole("button", { name: "Unlock carl" }).waitFor({ state: "detached" });
+    expect((await cluster.events("user.unlocked")).map(({ user, name }) => [user, name])).toEqual([["boss", "carl"]]);
+    await dialog.getByRole("button", { name: "Invite or reset… carl" }).click();
+    await page.getByRole("button", { name: "Make the link" }).click();
+    await page.getByText("Send it to carl privately").waitFor();
+    expect(await faultsOf(page)).toEqual([]);
+    await picture("invite-320");
+    await page.setViewportSize(desk);
   });
 
   test("a role's form and its text follow each other, and show what its users gain before it is saved", async () => {
@@ -203,6 +240,9 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     await page.getByLabel("Login").fill("root");
     await page.keyboard.press("Enter");
     await page.getByText("boss may log in as root on web-1: access, all-hosts allow it").waitFor();
+    await page.setViewportSize(phone);
+    await page.getByText("role auditor does not allow").waitFor();
+    await page.setViewportSize(desk);
     expect(await faultsOf(page)).toEqual([]);
     await picture("explained");
     await page.getByLabel("Name").fill("web-9");
@@ -224,6 +264,81 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     ] as const) {
       expect({ name, found: await faultsAt(other, { name, path, title }) }).toEqual({ name, found: [] });
     }
+  });
+
+  test("why a host waits, and what to do about it, is shown at 320 px", async () => {
+    const labels = { env: "prod", team: "web" };
+    agents[0]?.send({ type: "status", status: { upgrader: "unit", reason: "no_space", detail: "3 MB are free", sessions: 0 }, labels });
+    await page.setViewportSize(phone);
+    await expect
+      .poll(async () => {
+        await page.goto(`${site}/web/inventory`);
+        await page.getByRole("button", { name: "web-1" }).waitFor();
+        return await page.getByText("disk is full").count();
+      })
+      .toBe(1);
+    await page.getByRole("button", { name: "web-1" }).click();
+    await page.getByText("What to do").waitFor();
+    await page.getByText("Free space on the file system that the detail names.").waitFor();
+    expect(await faultsOf(page)).toEqual([]);
+    await page.goto(`${site}/web/updates`);
+    await page.getByRole("button", { name: "web-1" }).click();
+    const dialog = page.getByRole("dialog", { name: "web-1" });
+    await dialog.getByText("Why").waitFor();
+    await dialog.getByText("Channel").waitFor();
+    expect(await faultsOf(page)).toEqual([]);
+    await picture("plan-320");
+    await page.setViewportSize(desk);
+  });
+
+  test("live events leave the row in its place that the pointer is on, and the export has what the search found", async () => {
+    await page.goto(`${site}/web/audit`);
+    const rows = page.locator("tbody tr:not(.gap)");
+    await rows.first().hover();
+    const look = async () => [await rows.first().textContent(), (await rows.first().boundingBox())?.y];
+    const before = await look();
+    await page.getByLabel("Live").check();
+    await rows.first().hover();
+    await cluster.putRole("another", { allow: {} });
+    await page.getByText(/^\d+ new events?, shown when you leave the list$/).waitFor();
+    expect(await look()).toEqual(before);
+    await picture("audit-held");
+    await page.getByRole("heading", { level: 1 }).hover();
+    await expect.poll(look).not.toEqual(before);
+    await page.getByLabel("Live").uncheck();
+    await page.getByLabel("Search events").fill("lost-laptop-of-ann lock.deleted");
+    await page.getByText(/^1 of /).waitFor();
+    // The file that the page hands to the browser, without the browser's downloads.
+    await page.evaluate("{ const make = URL.createObjectURL.bind(URL); URL.createObjectURL = (file) => make((globalThis.exported = file)); }");
+    await page.getByRole("button", { name: "Export" }).click();
+    const lines = String(await page.evaluate("exported.text()"))
+      .trimEnd()
+      .split("\n");
+    expect([lines.length, lines[1]]).toEqual([2, expect.stringContaining("lock.deleted")]);
+  });
+
+  test("hosts keep their places under the pointer while others come and go; one that is offline does not offer a shell", async () => {
+    const extra = await startTestAgent(cluster, { hostname: "a-host" });
+    const other = await ui.context.newPage();
+    ui.watch(other);
+    // Its timers, so that the list is loaded again now.
+    await other.clock.install();
+    await other.goto(`${site}/web/hosts`);
+    const names = other.locator("tbody button.link");
+    await expect.poll(() => names.allTextContents()).toEqual(["a-host", "db-1", "web-1", "web-2"]);
+    await names.nth(1).hover();
+    extra.end();
+    const first = await startTestAgent(cluster, { hostname: "0-host" });
+    await other.clock.fastForward(31_000);
+    await other.getByText("1 new host, shown when you leave the list").waitFor();
+    expect(await names.allTextContents()).toEqual(["a-host", "db-1", "web-1", "web-2"]);
+    await other.getByRole("heading", { level: 1 }).hover();
+    await expect.poll(() => names.allTextContents()).toEqual(["0-host", "a-host", "db-1", "web-1", "web-2"]);
+    await names.nth(1).click();
+    await other.getByText("This host is offline.").waitFor();
+    expect(await other.getByRole("button", { name: "Open in the browser" }).count()).toBe(0);
+    first.end();
+    await other.close();
   });
 
   test("no page has broken its policy, or failed", () => {

@@ -1,4 +1,4 @@
-import type { ComponentType } from "preact";
+import type { ComponentChildren, ComponentType } from "preact";
 import { useEffect, useId, useState } from "preact/hooks";
 import { useLoaded } from "../api/load.ts";
 import { CallError, call } from "../api/request.ts";
@@ -16,6 +16,8 @@ export interface DocumentEditorFacts {
   readonly example?: string | undefined;
   /** Shown beside the text. */
   readonly beside?: ComponentType<BesideFacts> | undefined;
+  /** Buttons at the foot, for what may be done with it besides a change of its text. */
+  readonly actions?: ComponentChildren;
   readonly close: () => void;
   readonly saved: () => void;
 }
@@ -29,7 +31,7 @@ export interface BesideFacts {
 }
 
 /** One resource as YAML. A change that another admin made meanwhile is reported, not overwritten: the text carries the revision. */
-export function DocumentEditor({ kind, noun, name, example = "", beside, close, saved }: DocumentEditorFacts) {
+export function DocumentEditor({ kind, noun, name, example = "", beside, actions, close, saved }: DocumentEditorFacts) {
   const path = `/documents/${kind}/${encodeURIComponent(name ?? "")}`;
   const load = async (signal: AbortSignal): Promise<string> => (name === undefined ? example : (await call<{ yaml: string }>(path, { signal })).yaml);
   const loaded = useLoaded(`${kind}/${name ?? ""}`, load, { isKept: true });
@@ -37,7 +39,7 @@ export function DocumentEditor({ kind, noun, name, example = "", beside, close, 
   return (
     <Dialog title={name === undefined ? `New ${noun}` : name} close={close} wide isKept={isChanged}>
       <Answer of={loaded}>
-        {(yaml) => <Editor key={yaml} {...{ kind, name, yaml, beside, close, saved }} reload={loaded.reload} changed={setChanged} />}
+        {(yaml) => <Editor key={yaml} {...{ kind, name, yaml, beside, actions, close, saved }} reload={loaded.reload} changed={setChanged} />}
       </Answer>
     </Dialog>
   );
@@ -48,6 +50,7 @@ interface EditorFacts {
   readonly name: string | undefined;
   readonly yaml: string;
   readonly beside: DocumentEditorFacts["beside"];
+  readonly actions: ComponentChildren;
   readonly reload: () => void;
   /** Called with whether the text differs from the stored one. */
   readonly changed: (isChanged: boolean) => void;
@@ -55,7 +58,7 @@ interface EditorFacts {
   readonly saved: () => void;
 }
 
-function Editor({ kind, name, yaml, beside: Beside, reload, changed, close, saved }: EditorFacts) {
+function Editor({ kind, name, yaml, beside: Beside, actions, reload, changed, close, saved }: EditorFacts) {
   const id = useId();
   const [text, setText] = useState(yaml);
   const [failure, setFailure] = useState<Error>();
@@ -100,6 +103,7 @@ function Editor({ kind, name, yaml, beside: Beside, reload, changed, close, save
         </div>
       )}
       <p class="buttons">
+        {actions !== undefined && <span class="actions">{actions}</span>}
         <button type="button" onClick={close}>
           Close
         </button>

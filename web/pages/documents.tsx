@@ -3,16 +3,15 @@ import type { AnyResource } from "../../core/api/web/documents.ts";
 import { useLoaded } from "../api/load.ts";
 import { call } from "../api/request.ts";
 import { can } from "../api/session.ts";
-import { AskFirst } from "../parts/ask-first.tsx";
 import { ListPage } from "../parts/list-page.tsx";
-import { notify } from "../parts/notice.tsx";
 import { Empty } from "../parts/page.tsx";
 import type { Column } from "../parts/table.tsx";
 import { DocumentEditor } from "./document-editor.tsx";
 import type { KindFacts } from "./kinds.tsx";
+import { RemoveButton } from "./remove-button.tsx";
 
-/** What is open beside the list. */
-type Open = { readonly edit: string } | { readonly remove: string } | "new" | undefined;
+/** What is open before the list. */
+type Open = { readonly edit: string } | "new" | undefined;
 
 /** The resources of one kind, to look at, make, change and remove as the user's rules allow. */
 export function Documents({ of }: { readonly of: KindFacts }) {
@@ -24,6 +23,7 @@ export function Documents({ of }: { readonly of: KindFacts }) {
     close();
     loaded.reload();
   };
+  const edited = typeof open === "object" ? loaded.value?.find(({ metadata }) => metadata.name === open.edit) : undefined;
   const name: Column<AnyResource> = {
     id: "name",
     title: "Name",
@@ -40,7 +40,7 @@ export function Documents({ of }: { readonly of: KindFacts }) {
         title={title}
         noun={noun}
         loaded={loaded}
-        columns={[name, ...cells, removal(kind, setOpen)]}
+        columns={[name, ...cells, actionsOf(of, loaded.reload)]}
         keyOf={({ metadata }) => metadata.name}
         textOf={(document) => JSON.stringify(document)}
         order={{ id: "name", down: false }}
@@ -57,48 +57,51 @@ export function Documents({ of }: { readonly of: KindFacts }) {
         empty={<Empty title={`No ${noun}s yet`}>{empty}</Empty>}
       />
       {open === "new" && <DocumentEditor kind={kind} noun={noun} example={example} beside={beside} close={close} saved={saved} />}
-      {typeof open === "object" && "edit" in open && (
-        <DocumentEditor kind={kind} noun={noun} name={open.edit} beside={beside} close={close} saved={saved} />
+      {typeof open === "object" && (
+        <DocumentEditor
+          kind={kind}
+          noun={noun}
+          name={open.edit}
+          beside={beside}
+          close={close}
+          saved={saved}
+          actions={edited === undefined ? undefined : <Actions of={of} document={edited} reload={loaded.reload} removed={saved} />}
+        />
       )}
-      {typeof open === "object" && "remove" in open && <Removal kind={kind} noun={noun} name={open.remove} close={close} removed={saved} />}
     </>
   );
 }
 
-function removal(kind: string, setOpen: (open: Open) => void): Column<AnyResource> {
+interface ActionsFacts {
+  readonly of: KindFacts;
+  readonly document: AnyResource;
+  readonly reload: () => void;
+  readonly removed: () => void;
+  /** In a row, where the name counts more. */
+  readonly isQuiet?: boolean;
+}
+
+/** What may be done with a resource besides a change of its text. */
+function Actions({ of: { kind, noun, actions: Own }, document, reload, removed, isQuiet = false }: ActionsFacts) {
+  return (
+    <>
+      <RemoveButton kind={kind} noun={noun} name={document.metadata.name} class={isQuiet ? "plain" : "danger"} removed={removed} />
+      {Own !== undefined && <Own document={document} reload={reload} />}
+    </>
+  );
+}
+
+/** The actions in the row, where the page is wide; the dialog of each has them at any width. */
+function actionsOf(of: KindFacts, reload: () => void): Column<AnyResource> {
   return {
-    id: "remove",
+    id: "actions",
     title: "Actions",
     wide: true,
-    cell: ({ metadata: { name } }) =>
-      can(kind, "delete") && (
-        <button type="button" aria-label={`Remove ${name}`} onClick={() => setOpen({ remove: name })}>
-          Remove
-        </button>
-      ),
+    share: of.actions === undefined ? 1 : 3,
+    cell: (document) => (
+      <span class="row-actions">
+        <Actions of={of} document={document} reload={reload} removed={reload} isQuiet />
+      </span>
+    ),
   };
-}
-
-interface RemovalFacts {
-  readonly kind: string;
-  readonly noun: string;
-  readonly name: string;
-  readonly close: () => void;
-  readonly removed: () => void;
-}
-
-function Removal({ kind, noun, name, close, removed }: RemovalFacts) {
-  return (
-    <AskFirst
-      title={`Remove ${noun} ${name}?`}
-      text="This takes effect at once, and cannot be undone."
-      verb="Remove"
-      close={close}
-      act={async () => {
-        const { notes } = await call<{ notes: readonly string[] }>(`/resources/${kind}/${encodeURIComponent(name)}`, { method: "DELETE" });
-        notify([`${name} has been removed.`, ...notes].join(" "));
-        removed();
-      }}
-    />
-  );
 }

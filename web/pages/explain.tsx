@@ -4,8 +4,7 @@ import { call } from "../api/request.ts";
 import { formText } from "../parts/form-text.ts";
 import { sentenceOf } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
-import { StateText } from "../parts/state-text.tsx";
-import { type Column, Table } from "../parts/table.tsx";
+import { StateText, type Tone } from "../parts/state-text.tsx";
 
 type Answered = { readonly found: AccessExplanation } | { readonly failure: string };
 
@@ -83,28 +82,27 @@ function Field({ name, label, isRequired = false }: { readonly name: string; rea
   );
 }
 
-type Say = AccessExplanation["roles"][number];
-
-const columns: readonly Column<Say>[] = [
-  { id: "role", title: "Role", by: ({ role }) => role, cell: ({ role }) => role },
-  {
-    id: "says",
-    title: "Says",
-    by: ({ says }) => ["denies", "allows", "nothing"].indexOf(says),
-    cell: ({ says }) => <StateText tone={says === "allows" ? "good" : says === "denies" ? "bad" : "idle"}>{says}</StateText>,
-  },
-  { id: "why", title: "Why", wide: true, share: 6, cell: ({ why = "" }) => <span title={why}>{why}</span> },
-];
+const order = ["denies", "allows", "nothing"] as const;
+const tones: Readonly<Record<(typeof order)[number], Tone>> = { denies: "bad", allows: "good", nothing: "idle" };
 
 function Answer({ of }: { readonly of: Answered }) {
   if ("failure" in of) return <p class="problem">{of.failure}</p>;
   const { allowed, reason, roles } = of.found;
+  const sorted = [...roles].sort((a, b) => order.indexOf(a.says) - order.indexOf(b.says));
   return (
     <>
       <p class="verdict">
         <StateText tone={allowed ? "good" : "bad"}>{allowed ? "Allowed" : "Denied"}</StateText>: {reason}.
       </p>
-      <Table caption="What each role says" columns={columns} rows={roles} keyOf={({ role }) => role} order={{ id: "says", down: false }} />
+      <ul class="says" aria-label="What each role says">
+        {sorted.map(({ role, says, why = "" }) => (
+          <li key={role}>
+            <strong>{role}</strong>
+            <StateText tone={tones[says]}>{says === "nothing" ? "says nothing" : says}</StateText>
+            <span>{why}</span>
+          </li>
+        ))}
+      </ul>
     </>
   );
 }

@@ -3,9 +3,9 @@ import type { AnyResource } from "../../core/api/web/documents.ts";
 import type { Column } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
 import type { BesideFacts } from "./document-editor.tsx";
-import { InviteButton } from "./invite-button.tsx";
 import { RoleForm } from "./role-form.tsx";
 import { TokenButton } from "./token-button.tsx";
+import { UserActions, type UserActionsFacts } from "./user-actions.tsx";
 
 /** How the resources of one kind are shown. */
 export interface KindFacts {
@@ -18,6 +18,8 @@ export interface KindFacts {
   readonly example?: string;
   /** Another way to make one. */
   readonly more?: ComponentType<{ readonly reload: () => void }>;
+  /** What may be done with one, besides changing and removing it. */
+  readonly actions?: ComponentType<UserActionsFacts>;
   /** Shown beside the text of one. */
   readonly beside?: ComponentType<BesideFacts>;
   /** What to do first. */
@@ -41,10 +43,16 @@ export const users: KindFacts = {
   title: "Users",
   noun: "user",
   cells: [
-    { id: "roles", title: "Roles", by: (one) => listOf(specOf(one).roles), cell: (one) => listOf(specOf(one).roles) },
-    { id: "state", title: "State", by: stateOf, cell: stateOf },
-    { id: "invite", title: "Invite", wide: true, cell: ({ metadata }) => <InviteButton user={metadata.name} /> },
+    {
+      id: "roles",
+      title: "Roles",
+      by: (one) => listOf(specOf(one).roles),
+      share: 3,
+      cell: (one) => <span title={listOf(specOf(one).roles)}>{listOf(specOf(one).roles)}</span>,
+    },
+    { id: "state", title: "State", by: stateOf, share: 1, cell: stateOf },
   ],
+  actions: UserActions,
   example: "kind: user\nversion: v2\nmetadata:\n  name: ann\nspec:\n  roles: [access]\n  traits:\n    logins: [ann]\n",
   empty: <p>Make a user, then send the invite link: it lets the user choose a password and register an authenticator.</p>,
 };

@@ -68,7 +68,7 @@ function TerminalView({ wish }: Pick<TerminalPage, "wish">) {
               Files…
             </button>
           )}
-          <button ref={wayOut} type="button" onClick={() => running.current?.terminal.focus()}>
+          <button ref={wayOut} type="button" class="way-back" onClick={() => running.current?.terminal.focus()}>
             Back to the terminal
           </button>
         </div>

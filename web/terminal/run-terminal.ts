@@ -29,6 +29,9 @@ export interface RunningTerminal {
 /** Time without a change of the size until the host gets it, ms. */
 const settleMs = 80;
 
+/** Size of letters where the page is as narrow as a telephone, px: of larger ones a line has too few columns. */
+const narrowFontSize = 12;
+
 /** A terminal in this element, which gets the focus, and its session. Its size follows the element's. */
 export async function runTerminal(element: HTMLElement, page: TerminalPage): Promise<RunningTerminal> {
   const linkHandler = {
@@ -38,7 +41,12 @@ export async function runTerminal(element: HTMLElement, page: TerminalPage): Pro
     },
     allowNonHttpProtocols: false,
   };
-  const terminal = await openTerminal(element, { linkHandler, screenReaderMode: page.isForReader, cursorBlink: false });
+  const terminal = await openTerminal(element, {
+    linkHandler,
+    screenReaderMode: page.isForReader,
+    cursorBlink: false,
+    ...(matchMedia("(width < 40rem)").matches && { fontSize: narrowFontSize }),
+  });
   const { FitAddon: Fit } = await import("@xterm/addon-fit");
   const fit = new Fit();
   terminal.loadAddon(fit);
