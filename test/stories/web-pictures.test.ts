@@ -94,7 +94,7 @@ describe.skipIf(pictures === undefined || !hasProgram("chromium"))("pictures of 
     chromium = all.use(await openChromium());
     const open = async (): Promise<Page> => {
       const opened = await (await chromium.browser.newContext({ ignoreHTTPSErrors: true })).newPage();
-      opened.setDefaultTimeout(20_000);
+      opened.setDefaultTimeout(60_000);
       opened.on("dialog", (dialog) => void dialog.accept());
       return opened;
     };
@@ -126,8 +126,8 @@ describe.skipIf(pictures === undefined || !hasProgram("chromium"))("pictures of 
       await of.emulateMedia({ colorScheme });
       await of.setViewportSize({ width, height: width === 320 ? 640 : 800 });
       await of.goto(`${at}${path}`);
-      await of.getByRole("heading", { level: 1 }).waitFor({ timeout: 20_000 });
-      await of.waitForLoadState("networkidle", { timeout: 20_000 });
+      await of.getByRole("heading", { level: 1 }).waitFor();
+      await of.waitForLoadState("networkidle");
       await act?.(of);
       await of.waitForLoadState("networkidle");
       await writeFile(join(pictures ?? "", `${name}-${colorScheme}-${width}.png`), smallPng(await of.screenshot()));

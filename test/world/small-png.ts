@@ -3,19 +3,18 @@ import { crc32, deflateSync, inflateSync } from "node:zlib";
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 /** Colours that a palette has. */
 const most = 256;
+/** Those of them that are the most frequent ones. */
+const frequent = 192;
 
 /**
- * A screenshot with at most 256 colours, a quarter of its size (PNG, ISO/IEC 15948): of 8 bits a channel, with or without alpha, not interlaced. Colours
- * are those that it has most of; each other one becomes the nearest of them.
+ * A screenshot with at most 256 colours, a quarter of its size (PNG, ISO/IEC 15948): of 8 bits a channel, with or without alpha, not interlaced. Each
+ * colour that is left out becomes the nearest of the others.
  */
 export function smallPng(png: Buffer): Buffer {
   const { width, height, pixels } = decode(png);
   const counts = new Map<number, number>();
   for (const colour of pixels) counts.set(colour, (counts.get(colour) ?? 0) + 1);
-  const palette = [...counts]
-    .toSorted((a, b) => b[1] - a[1])
-    .slice(0, most)
-    .map(([colour]) => colour);
+  const palette = paletteOf(counts);
   const places = new Map([...counts.keys()].map((colour) => [colour, nearest(palette, colour)]));
   const rows = Buffer.alloc((width + 1) * height);
   for (const [at, colour] of pixels.entries()) rows[at + Math.floor(at / width) + 1] = places.get(colour) ?? 0;
@@ -86,12 +85,28 @@ function paeth(left: number, up: number, corner: number): number {
   return a <= b && a <= c ? left : b <= c ? up : corner;
 }
 
+/** The most frequent colours, and then those that would change the most, such as a few red dots. */
+function paletteOf(counts: ReadonlyMap<number, number>): readonly number[] {
+  const sorted = [...counts].toSorted((a, b) => b[1] - a[1]);
+  const palette = sorted.slice(0, frequent).map(([colour]) => colour);
+  let left = sorted.slice(frequent).map(([colour, count]) => ({ colour, count, far: Math.min(...palette.map((one) => distance(one, colour))) }));
+  while (palette.length < most && left.length > 0) {
+    const { colour } = left.reduce((worst, one) => (one.far * one.count > worst.far * worst.count ? one : worst));
+    palette.push(colour);
+    left = left.filter((one) => one.colour !== colour).map((one) => ({ ...one, far: Math.min(one.far, distance(colour, one.colour)) }));
+  }
+  return palette;
+}
+
+function distance(a: number, b: number): number {
+  return ((a >> 16) - (b >> 16)) ** 2 + (((a >> 8) & 0xff) - ((b >> 8) & 0xff)) ** 2 + ((a & 0xff) - (b & 0xff)) ** 2;
+}
+
 function nearest(palette: readonly number[], colour: number): number {
   let [found, least] = [0, Number.POSITIVE_INFINITY];
   for (const [place, one] of palette.entries()) {
-    const distance =
-      ((one >> 16) - (colour >> 16)) ** 2 + (((one >> 8) & 0xff) - ((colour >> 8) & 0xff)) ** 2 + ((one & 0xff) - (colour & 0xff)) ** 2;
-    if (distance < least) [found, least] = [place, distance];
+    const far = distance(one, colour);
+    if (far < least) [found, least] = [place, far];
   }
   return found;
 }

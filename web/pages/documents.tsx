@@ -85,8 +85,8 @@ interface ActionsFacts {
 function Actions({ of: { kind, noun, actions: Own }, document, reload, removed, isQuiet = false }: ActionsFacts) {
   return (
     <>
-      <RemoveButton kind={kind} noun={noun} name={document.metadata.name} class={isQuiet ? "plain" : "danger"} removed={removed} />
       {Own !== undefined && <Own document={document} reload={reload} />}
+      <RemoveButton kind={kind} noun={noun} name={document.metadata.name} class={isQuiet ? "plain" : "danger"} removed={removed} />
     </>
   );
 }

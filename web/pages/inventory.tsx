@@ -61,16 +61,16 @@ function columnsOf(show: (instance: Instance) => void): readonly Column<Instance
       id: "state",
       title: "State",
       by: (one) => instanceState(one).rank,
-      share: 3,
+      share: 2.75,
       cell: (one) => <StateText tone={instanceState(one).tone}>{instanceState(one).text}</StateText>,
     },
-    { id: "services", title: "Services", by: ({ services }) => services.join(), wide: true, cell: ({ services }) => services.join(", ") },
+    { id: "services", title: "Services", by: ({ services }) => services.join(), wide: true, share: 1.5, cell: ({ services }) => services.join(", ") },
     {
       id: "version",
       title: "Version",
       by: ({ version }) => version,
       wide: true,
-      share: 1,
+      share: 1.25,
       cell: ({ version }) => <span title={version}>{version}</span>,
     },
     {
@@ -78,11 +78,11 @@ function columnsOf(show: (instance: Instance) => void): readonly Column<Instance
       title: "Wanted",
       by: ({ wanted = "" }) => wanted,
       wide: true,
-      share: 1,
+      share: 1.25,
       cell: ({ wanted }) => <span title={wanted}>{wanted}</span>,
     },
     { id: "group", title: "Group", by: ({ group = "" }) => group, wide: true, share: 1, cell: ({ group }) => <span title={group}>{group}</span> },
-    { id: "updater", title: "Updater", by: ({ upgrader }) => upgrader, wide: true, share: 1, cell: ({ upgrader }) => upgrader },
+    { id: "updater", title: "Updater", by: ({ upgrader }) => upgrader, wide: true, share: 1.25, cell: ({ upgrader }) => upgrader },
   ];
 }
 
