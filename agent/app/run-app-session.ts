@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { ServedGrant } from "../../core/access/authorize.ts";
+import { recordedUser } from "../../core/audit/recorded-user.ts";
 import type { PlatformError } from "../../core/errors/platform-error.ts";
 import { connectionError } from "../../core/transport/dial/connection-error.ts";
 import { relay } from "../../core/transport/relay.ts";
@@ -28,7 +29,7 @@ export async function runAppSession(session: AppSession, deps: AppDeps, signal: 
   const started = (deps.now ?? (() => new Date()))();
   try {
     // A session that cannot be recorded does not begin.
-    await deps.audit.record({ event: "app.session.start", ...facts });
+    await deps.audit.record({ event: "app.session.start", ...facts, ...recordedUser(grant.identity) });
   } catch (thrown) {
     upstream.destroy();
     throw thrown;

@@ -48,8 +48,9 @@ export async function runWebSession(session: WebSession, deps: AppDeps, signal: 
   await road.prepare();
   const upstream = new Upstream({ road, scheme, keepsConnections: !app.isDumper });
   try {
-    const identity = { user: grant.identity.name, relayedBy: grant.identity.relayed?.by, mode: session.recordingMode };
-    const visit = await deps.sessions.enter({ sid, app, clientAddress, ...identity, isStrict: grant.rules.strictRecording }, cut);
+    const { name: user, relayed } = grant.identity;
+    const entering = { user, certified: grant.identity, relayedBy: relayed?.by, mode: session.recordingMode };
+    const visit = await deps.sessions.enter({ sid, app, clientAddress, ...entering, isStrict: grant.rules.strictRecording }, cut);
     const held = follow(session, { cut, deps, ended });
     lease?.onLost(cut);
     const end = (): void => void tls.destroy();

@@ -145,6 +145,22 @@ test.for(["denied", "unsupported"] as const)("one event that is %s does not hold
   expect(await spool.next()).toBeUndefined();
 });
 
+test("an auth service of the version before gets an event that it has refused again, without what is newer", async () => {
+  const spool = await open();
+  const session = { server_id: "s", server_name: "apps-1", user: "alice", sid: "1", app_name: "pg" };
+  await spool.record({ event: "app.session.start", ...session, app_target_port: 5432, roles: ["access"], traits: {} });
+  await spool.record(refusal("fine"));
+  await spool.record({ event: "app.session.end", ...session, session_start: "2026-01-02T03:04:05Z", bytes_transmitted: 1, bytes_received: 2 });
+  const taken: Record<string, unknown>[] = [];
+  const send = async (events: readonly string[]): Promise<void> => {
+    if (events.some((event) => /app_target_port|"roles"|"traits"/.test(event))) throw new PlatformError("invalid", "an unknown field");
+    taken.push(...events.map((event) => JSON.parse(event) as Record<string, unknown>));
+  };
+  await uploadNext({ spool, send, log: silentLog });
+  expect(taken).toMatchObject([{ event: "app.session.start", ...session }, { error: "fine" }, { event: "app.session.end", ...session }]);
+  expect(await spool.next()).toBeUndefined();
+});
+
 test("while the disk takes nothing, what is to happen is refused, and what has happened waits in memory", async () => {
   const spool = await open();
   await rm(folder, { recursive: true });

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { withoutNewerFields } from "../../core/audit/audit-event.ts";
 import { eventsInCall } from "../../core/audit/events-in-call.ts";
 import { type PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
@@ -97,7 +98,7 @@ async function refusalOfEvents({ send }: Pick<UploadOptions, "send">, thrown: un
   return error;
 }
 
-/** One event that the auth service does not understand must not block the others forever. */
+/** One event that the auth service does not understand must not block the others forever: an older one gets it without what is newer. */
 async function sendOneByOne({ send, log }: UploadOptions, batch: Batch, refusal: PlatformError): Promise<void> {
   log.warn("auth service refused a batch of audit events: sending them one by one", { error: refusal });
   for (const event of batch.events) {
@@ -105,7 +106,21 @@ async function sendOneByOne({ send, log }: UploadOptions, batch: Batch, refusal:
       await send([event]);
     } catch (thrown) {
       const error = await refusalOfEvents({ send }, thrown);
+      if (await sendOlder({ send }, event)) continue;
       log.error("auth service permanently refused an audit event", { event, error });
     }
+  }
+}
+
+/** Sends an event that was refused again, without its newer fields. Returns whether the auth service has taken it. */
+async function sendOlder({ send }: Pick<UploadOptions, "send">, event: string): Promise<boolean> {
+  const older = withoutNewerFields(event);
+  if (older === undefined) return false;
+  try {
+    await send([older]);
+    return true;
+  } catch (thrown) {
+    await refusalOfEvents({ send }, thrown);
+    return false;
   }
 }

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { anyCharacter } from "../../test/fuzz/any-character.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 import { readDocument } from "../resources/document.ts";
-import { auditEventDocument, clipCommand, makeAuditEvent, maxAuditEvent } from "./audit-event.ts";
+import { auditEventDocument, clipCommand, makeAuditEvent, maxAuditEvent, readReportedEvent, withoutNewerFields } from "./audit-event.ts";
 import type { AuditFacts } from "./audit-events.ts";
 import { maxAuditCommand } from "./event-spec.ts";
 
@@ -28,6 +28,56 @@ test.for<[facts: AuditFacts, code: string]>([
 test("an unknown field is refused, so that nothing is stored unnoticed", () => {
   const event = { ...makeAuditEvent({ event: "user.login", user: "alice", success: true }, origin), password: "x" };
   expect(() => readDocument(auditEventDocument, JSON.stringify(event))).toThrow(PlatformError);
+});
+
+const login = makeAuditEvent({ event: "user.login", user: "alice", success: true }, origin);
+const issued = { event: "cert.create", user: "alice", name: "alice", kind: "user", expires: "2026-01-02T03:04:05.678Z" } as const;
+const routed = makeAuditEvent({ ...issued, route_to_app: { name: "wiki" } }, origin);
+
+test.for<readonly [name: string, event: object, kept: object, dropped: readonly string[]]>([
+  ["as it is", login, login, []],
+  ["without a field that is unknown", { ...login, password: "x" }, login, ["password"]],
+  ["without several", { token: { a: 1 }, ...login, secrets: ["x"] }, login, ["token", "secrets"]],
+  ["without one inside of a field", { ...routed, route_to_app: { name: "wiki", secret: "x" } }, routed, ["route_to_app.secret"]],
+])("an event of a host is read %s", ([, event, kept, dropped]) => {
+  expect(readReportedEvent(JSON.stringify(event))).toEqual({ event: kept, dropped });
+});
+
+test.for<readonly [name: string, event: object]>([
+  ["of an unknown name", { ...login, event: "user.teleported" }],
+  ["of an unknown name, with an unknown field", { ...login, event: "user.teleported", password: "x" }],
+  ["without a field that it needs", { ...login, user: undefined, password: "x" }],
+  ["with a value that it cannot have", { ...login, success: "yes", password: "x" }],
+])("an event of a host %s is refused", ([, event]) => {
+  expect(() => readReportedEvent(JSON.stringify(event))).toThrow(expect.objectContaining({ code: "invalid" }));
+});
+
+test("of a host's event, what is accepted without a change stays so, and unknown fields add nothing", () => {
+  const unknown = fc.dictionary(fc.oneof(fc.string(), fc.constantFrom("__proto__", "constructor", "toString", "password")), fc.jsonValue());
+  fc.assert(
+    fc.property(fc.constantFrom(login, routed), unknown, (event, more) => {
+      const json = JSON.stringify({ ...more, ...event });
+      let strict: unknown;
+      try {
+        strict = readDocument(auditEventDocument, json);
+      } catch {
+        strict = undefined;
+      }
+      const { event: kept, dropped } = readReportedEvent(json);
+      if (strict !== undefined) expect({ kept, dropped }).toEqual({ kept: strict, dropped: [] });
+      // Optional fields of the event may be among the others.
+      for (const name of dropped) expect(Object.hasOwn(kept, name)).toBe(false);
+      expect(readDocument(auditEventDocument, JSON.stringify(kept))).toEqual(kept);
+    }),
+  );
+});
+
+test("an auth service of the version before gets an event without its newer fields", () => {
+  const facts = { event: "app.session.start", server_id: "s", server_name: "web1", user: "alice", sid: "1", app_name: "pg" } as const;
+  const older = makeAuditEvent(facts, origin);
+  const event = makeAuditEvent({ ...facts, app_target_port: 5432, roles: ["access"], traits: { roles: ["x"] } }, origin);
+  expect(JSON.parse(withoutNewerFields(JSON.stringify(event)) ?? "")).toEqual(older);
+  for (const text of [JSON.stringify(older), JSON.stringify(login), "{", "7", ""]) expect(withoutNewerFields(text)).toBeUndefined();
 });
 
 test("an event that is too long is refused before it is parsed", () => {
@@ -57,6 +107,7 @@ test("hostile text only ever throws PlatformError", () => {
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
       try {
         readDocument(auditEventDocument, text);
+        readReportedEvent(text);
       } catch (thrown) {
         expect(thrown).toBeInstanceOf(PlatformError);
       }

@@ -1,6 +1,7 @@
+import { z } from "zod";
 import { PlatformError } from "../errors/platform-error.ts";
-import { documentKind } from "../resources/document.ts";
-import { type AuditEvent, type AuditFacts, auditEventSchema, codeOf } from "./audit-events.ts";
+import { type DocumentKind, documentKind, readDocument } from "../resources/document.ts";
+import { type AuditEvent, type AuditFacts, auditEventSchema, codeOf, newerFields } from "./audit-events.ts";
 import { maxAuditCommand, maxShort, maxText } from "./event-spec.ts";
 
 /** Longest event, bytes of JSON. */
@@ -32,6 +33,54 @@ export function makeAuditEvent(facts: AuditFacts, origin: AuditOrigin): AuditEve
 
 /** One line of the audit log. */
 export const auditEventDocument = documentKind("audit_event", auditEventSchema, { what: "an audit event", maxBytes: maxAuditEvent });
+const unreadEvent: DocumentKind<unknown> = { ...auditEventDocument, schema: z.unknown() };
+
+export interface ReportedEvent {
+  readonly event: AuditEvent;
+  /** Paths of the fields that were left out. */
+  readonly dropped: readonly string[];
+}
+
+/**
+ * An event as a host reports it, which may be newer: without the fields that are unknown here, so that no secret is stored unnoticed. What
+ * `auditEventDocument` accepts is read as by `readDocument`. Throws `invalid`, also for an event of an unknown name.
+ */
+export function readReportedEvent(json: string): ReportedEvent {
+  const value = readDocument(unreadEvent, json);
+  const parsed = auditEventSchema.safeParse(value);
+  if (parsed.success) return { event: parsed.data, dropped: [] };
+  const dropped = parsed.error.issues.flatMap((issue) => (issue.code === "unrecognized_keys" ? dropKeys(value, issue) : []));
+  return { event: readDocument(auditEventDocument, JSON.stringify(value)), dropped };
+}
+
+function dropKeys(value: unknown, { path, keys }: { readonly path: readonly PropertyKey[]; readonly keys: readonly string[] }): readonly string[] {
+  const holder = path.reduce((one: unknown, key) => (isObject(one) ? Reflect.get(one, key) : undefined), value);
+  if (!isObject(holder)) return [];
+  for (const key of keys) Reflect.deleteProperty(holder, key);
+  const names = path.map((part) => (typeof part === "number" ? "[]" : String(part)));
+  return keys.map((key) => [...names, key].join("."));
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+/** An event of this version for an auth service of the version before; undefined: it has no newer fields. Pure. */
+export function withoutNewerFields(json: string): string | undefined {
+  const event = auditEventSchema.safeParse(jsonOf(json)).data;
+  if (event === undefined) return undefined;
+  const newer = newerFields(event.event);
+  const older = Object.entries(event).filter(([name]) => !newer.includes(name));
+  return older.length === Object.keys(event).length ? undefined : JSON.stringify(Object.fromEntries(older));
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
 
 /** Truncates a command for an event and marks it: by its characters, and by the bytes to which control characters expand in JSON. */
 export function clipCommand(command: string): string {

@@ -67,6 +67,11 @@ if (first === undefined) throw new Error("there are no audit events");
 /** Strict: an unknown event or field is refused. */
 export const auditEventSchema = z.discriminatedUnion("event", [first, ...others]) as unknown as z.ZodType<AuditEvent>;
 
+/** The fields of an event that an auth service of the version before does not know. Pure. */
+export function newerFields(event: string): readonly string[] {
+  return specs.get(event)?.newer ?? [];
+}
+
 /** Whether a host of this role may report such an event. Pure. */
 export function mayReport(role: Reporter, event: AuditEventName): boolean {
   return specs.get(event)?.reporters?.includes(role) === true;

@@ -14,6 +14,11 @@ export const moment = z.iso.datetime({ offset: true });
 /** Fields that several events share. */
 export const outcome = { success: z.boolean(), error: text.optional() };
 export const server = { server_id: short, server_name: short };
+/** Roles and traits of the user at that moment; `recordedUser` bounds them. */
+export const userFacts = {
+  roles: z.array(short).max(64).optional(),
+  traits: z.record(z.string().max(64), z.array(short).max(256)).optional(),
+};
 /** `user` is who did it; for resources the acting user or host, and `name` is what was changed. */
 export const change = { user: short, name: short };
 
@@ -30,6 +35,8 @@ export interface AuditEventSpec {
   readonly code: EventCode;
   /** Beside those that every event has. An unknown field is refused, so that no secret is stored unnoticed. */
   readonly fields: z.ZodRawShape;
+  /** Of these, the ones that an auth service of the version before does not know: an agent whose event it refuses sends it again without them. */
+  readonly newer?: readonly string[];
   /** Omitted: only the auth service records it. */
   readonly reporters?: readonly Reporter[];
 }

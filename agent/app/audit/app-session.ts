@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { type CertifiedUser, recordedUser } from "../../../core/audit/recorded-user.ts";
 import type { PlatformError } from "../../../core/errors/platform-error.ts";
 import { mustBeRecorded } from "../../../core/recording-spool/required-recording.ts";
 import { type RecordingMode, recordedAt } from "../../../core/resources/recording.ts";
@@ -69,8 +70,8 @@ export class AppSession {
   }
 
   /** Throws PlatformError when the start cannot be recorded: the session does not begin then. */
-  async start(): Promise<void> {
-    await this.#deps.audit.record({ event: "app.session.start", ...sessionFields(this.#facts, this.#deps) });
+  async start(user: CertifiedUser): Promise<void> {
+    await this.#deps.audit.record({ event: "app.session.start", ...sessionFields(this.#facts, this.#deps), ...recordedUser(user) });
   }
 
   /** A request may go on: a recording for it is there. Throws PlatformError when there has to be one and cannot be. */

@@ -11,6 +11,7 @@ import { ask, askRaw, sid, WebWorld } from "../testing/web-world.ts";
 import { AppSessions } from "./app-sessions.ts";
 
 const named = (events: readonly AuditFacts[], name: AuditFacts["event"]) => events.filter(({ event }) => event === name);
+const certified = { roles: [], traits: {} };
 
 describe("the audit of a web application", () => {
   let world: WebWorld;
@@ -24,7 +25,7 @@ describe("the audit of a web application", () => {
   test("has one start, one recording and one end for all connections of a session, and requests without secrets", async () => {
     await using upstream = await WebUpstream.open();
     const service = await world.service({ ...recorded, spec: { uri: upstream.uri, public_addr: "web.example.com" } });
-    const first = await world.enter({}, service);
+    const first = await world.enter({ traits: { teams: ["a"] } }, service);
     const second = await world.enter({}, service);
     await ask(first.tls, { path: "/a?token=hidden&q=seen&api%5Fkey=hidden2", headers: { host: "web.test" } });
     await ask(second.tls, { method: "DELETE", path: "/b", headers: { host: "web.test" } });
@@ -33,7 +34,7 @@ describe("the audit of a web application", () => {
     await Promise.all([first.served, second.served]);
     await until("the session has ended", () => named(service.events, "app.session.end").length === 1);
     const common = { user: "alice", sid, app_name: "web", app_uri: upstream.uri, app_public_addr: "web.example.com" };
-    expect(named(service.events, "app.session.start")).toMatchObject([common]);
+    expect(named(service.events, "app.session.start")).toMatchObject([{ ...common, roles: ["access"], traits: { teams: ["a"] } }]);
     const chunks = named(service.events, "app.session.chunk");
     expect(chunks).toMatchObject([{ ...common, session_chunk_id: expect.stringMatching(/^[0-9a-f-]{36}$/) }]);
     expect(named(service.events, "app.session.end")).toMatchObject([{ ...common, bytes_received: expect.any(Number) }]);
@@ -59,7 +60,7 @@ describe("the audit of a web application", () => {
     const one = "GET / HTTP/1.1\r\nHost: web.test\r\n";
     await askRaw(tls, `${one}\r\n${one}Connection: close\r\n\r\n`);
     expect(named(service.events, "app.session.chunk").length).toBeGreaterThanOrEqual(1);
-    const facts = { sid, app: service.app, clientAddress: "", relayedBy: undefined, mode: "off", isStrict: false } as const;
+    const facts = { sid, app: service.app, clientAddress: "", relayedBy: undefined, certified, mode: "off", isStrict: false } as const;
     await sessions.enter({ ...facts, user: "bob" }, () => {});
     expect(named(service.events, "app.session.start").map((event) => ("user" in event ? event.user : ""))).toEqual(["alice", "bob"]);
   });
@@ -90,7 +91,7 @@ describe("the audit of a web application", () => {
   test("keeps a bounded number of sessions that wait for their next connection", async () => {
     const service = await world.service();
     const sessions = new AppSessions(service.deps, new AbortController().signal, { times: { lingerMs: 3_600_000 }, mostWaiting: 2 });
-    const facts = { app: service.app, user: "alice", clientAddress: "", relayedBy: undefined, mode: "off", isStrict: false } as const;
+    const facts = { app: service.app, user: "alice", clientAddress: "", relayedBy: undefined, certified, mode: "off", isStrict: false } as const;
     for (const id of ["a", "b", "c"]) (await sessions.enter({ ...facts, sid: id }, () => {})).leave({ received: 1, transmitted: 2 });
     await until("the oldest has ended", () => named(service.events, "app.session.end").length === 1);
     expect(named(service.events, "app.session.end")).toMatchObject([{ sid: "a", bytes_received: 1, bytes_transmitted: 2 }]);

@@ -1,3 +1,4 @@
+import type { CertifiedUser } from "../../../core/audit/recorded-user.ts";
 import type { PlatformError } from "../../../core/errors/platform-error.ts";
 import { AppSession, type AuditDeps, type Left, type SessionFacts, usualChunkMs } from "./app-session.ts";
 import type { AskedRequest } from "./recorded-request.ts";
@@ -17,6 +18,11 @@ export interface AppVisit {
   request(request: AskedRequest): void;
   /** The connection has ended. Call it once. */
   leave(left: Left): void;
+}
+
+interface EnteringUser extends SessionFacts {
+  /** For the start of a session alone: it is not kept. */
+  readonly certified: CertifiedUser;
 }
 
 interface Known {
@@ -52,9 +58,9 @@ export class AppSessions {
   }
 
   /** A connection joins its session, or begins it. `end` ends the connection. Throws PlatformError when the start cannot be recorded. */
-  async enter(facts: SessionFacts, end: (why: PlatformError) => void): Promise<AppVisit> {
+  async enter({ certified, ...facts }: EnteringUser, end: (why: PlatformError) => void): Promise<AppVisit> {
     const key = JSON.stringify([facts.sid, facts.user, facts.app.name]);
-    const known = this.#known.get(key) ?? this.#begin(key, facts);
+    const known = this.#known.get(key) ?? this.#begin(key, facts, certified);
     clearTimeout(known.timer);
     this.#waiting.delete(key);
     known.visits.add(end);
@@ -75,13 +81,13 @@ export class AppSessions {
     };
   }
 
-  #begin(key: string, facts: SessionFacts): Known {
+  #begin(key: string, facts: SessionFacts, certified: CertifiedUser): Known {
     const visits = new Set<(why: PlatformError) => void>();
     const endAll = (why: PlatformError): void => {
       for (const end of visits) end(why);
     };
     const session = new AppSession(facts, this.#deps, { chunkMs: this.#times.chunkMs, end: endAll });
-    const known: Known = { session, started: session.start(), visits, timer: undefined };
+    const known: Known = { session, started: session.start(certified), visits, timer: undefined };
     this.#known.set(key, known);
     return known;
   }

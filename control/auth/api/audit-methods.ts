@@ -1,11 +1,12 @@
 import type { UploadRecordingRequest } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
-import { auditEventDocument } from "../../../core/audit/audit-event.ts";
+import { readReportedEvent } from "../../../core/audit/audit-event.ts";
 import { type AuditEvent, mayReport } from "../../../core/audit/audit-events.ts";
 import { eventsInCall } from "../../../core/audit/events-in-call.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
-import { readDocument, readDocuments, writeDocument, writeDocuments } from "../../../core/resources/document.ts";
+import { readDocument, writeDocument, writeDocuments } from "../../../core/resources/document.ts";
 import { type Recording, recordingDocument, recordingEndDocument, recordingFactsDocument } from "../../../core/resources/recording.ts";
+import { DroppedFields } from "../audit/dropped-fields.ts";
 import { type AuditQuery, givenUp } from "../audit/read-events.ts";
 import { RecentViews } from "../recordings/recent-views.ts";
 import { type Caller, callerName, hostOf } from "./caller.ts";
@@ -19,6 +20,7 @@ const maxPage = 1_000;
 
 export function auditMethods(api: Api): Handlers<"emitEvents" | "listEvents"> {
   const { context } = api;
+  const dropped = new DroppedFields(context.log);
   return {
     emitEvents: async ({ eventsJson }, caller) => {
       const host = hostOf(caller);
@@ -26,9 +28,10 @@ export function auditMethods(api: Api): Handlers<"emitEvents" | "listEvents"> {
         throw new PlatformError("limit", `too many events in one call: ${eventsJson.length}; the maximum is ${maxEventsAtOnce}`);
       context.room.require("events");
       context.quotas.events(host, eventsJson);
-      const events = readDocuments(auditEventDocument, eventsJson);
-      for (const event of events) checkOrigin(event, host);
-      await context.audit.append(events);
+      const reported = eventsJson.map(readReportedEvent);
+      for (const { event } of reported) checkOrigin(event, host);
+      await context.audit.append(reported.map(({ event }) => event));
+      for (const one of reported) dropped.note(host.id, one);
       return {};
     },
     listEvents: async ({ from, to, events, user, limit, cursor, newest }, caller, signal) => {

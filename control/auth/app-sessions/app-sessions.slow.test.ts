@@ -72,6 +72,8 @@ describe("a session with an application", () => {
     const identity = fromX509Certificate(new X509Certificate((await sign(credential)).tlsCertificate));
     expect(identity).toMatchObject({ kind: "user", name: "alice", route: { kind: "app", name: "orders" }, relayed: { until: expires } });
     expect(identity.validBefore.getTime() - t.now().getTime()).toBeLessThanOrEqual(300_000);
+    const [issued] = (await t.events("cert.create")).slice(-1);
+    expect(issued).toMatchObject({ name: "alice", route_to_app: { name: "orders", session_id: credential.id } });
     await expect(sign(credential, "payroll")).rejects.toMatchObject({ code: "unauthenticated" });
   });
 

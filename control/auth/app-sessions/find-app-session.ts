@@ -66,9 +66,9 @@ async function useOf(context: AuthContext, { found: { session }, app }: { readon
 }
 
 /** A certificate with which a proxy speaks for the user at the session's application. Throws as `useAppSession` and `signRelayedServed`. */
-export async function signBrowserApp(context: AuthContext, ask: AppSessionAsk & Omit<RelayedServedAsk, "identity">): Promise<string> {
-  const { identity } = await useAppSession(context, ask);
-  return await signRelayedServed(context, { ...ask, identity: { ...identity, route: { kind: "app", name: ask.app } } });
+export async function signBrowserApp(context: AuthContext, ask: AppSessionAsk & Omit<RelayedServedAsk, "identity" | "sessionId">): Promise<string> {
+  const { session, identity } = await useAppSession(context, ask);
+  return await signRelayedServed(context, { ...ask, identity: { ...identity, route: { kind: "app", name: ask.app } }, sessionId: session.id });
 }
 
 /** Those of these sessions that have ended. */

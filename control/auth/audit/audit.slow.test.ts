@@ -32,6 +32,21 @@ test("a host's event is kept once, however often it is sent, and survives a rest
   expect(await t.events("session.start")).toEqual([JSON.parse(line)]);
 });
 
+test("an event of a newer host is kept without the fields that are unknown here, and so are the others beside it", async () => {
+  await using t = await openTestAuth();
+  const { id, client } = await joinedHost(t);
+  const line = (more: object) =>
+    JSON.stringify({ ...JSON.parse(lineOf(t, { event: "session.start", ...session, server_id: id, interactive: true })), ...more });
+  const lines = [line({}), line({ secret: "hidden" }), line({ other: 7 })];
+  await client.emitEvents({ eventsJson: lines });
+  const kept = lines.map((text) => JSON.parse(text.replace(/,"(secret|other)":("hidden"|7)/, "")) as unknown);
+  expect(await t.events("session.start")).toEqual(kept);
+  expect(JSON.stringify(await t.events())).not.toMatch(/hidden/);
+  const unknown = line({ event: "session.teleported" });
+  await expect(client.emitEvents({ eventsJson: [unknown] })).rejects.toMatchObject({ code: "invalid" });
+  await expect(client.emitEvents({ eventsJson: [line({ server_id: randomUUID(), secret: "x" })] })).rejects.toMatchObject({ code: "denied" });
+});
+
 test("a host reports its own sessions only, and none of the auth service's events", async () => {
   await using t = await openTestAuth();
   const { id, client } = await joinedHost(t);

@@ -31,7 +31,11 @@ describe("a user's own certificate for one resource", () => {
     const short = await sign(alice, { ttlSeconds: 60 });
     expect(short.identity.validBefore).toEqual(new Date(t.now().getTime() + 60_000));
     const expires = identity.validBefore.toISOString();
-    expect(await t.events("cert.create")).toContainEqual(expect.objectContaining({ user: "alice", name: "alice", kind: "user", expires }));
+    const events = await t.events("cert.create");
+    expect(events).toContainEqual(expect.objectContaining({ user: "alice", name: "alice", kind: "user", expires }));
+    for (const event of events) expect(event).not.toHaveProperty("route_to_app");
+    await sign(alice, { routeKind: "app", routeName: "wiki" });
+    expect((await t.events("cert.create")).at(-1)).toMatchObject({ name: "alice", route_to_app: { name: "wiki" } });
   });
 
   test("limited to one account too, of a database alone", async () => {

@@ -1,7 +1,7 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Caller } from "../api/caller.ts";
 import type { AuthContext } from "../auth-context.ts";
-import { routeOf } from "./sign-user.ts";
+import { routeFacts, routeOf } from "./sign-user.ts";
 
 export interface SignOwnUserAsk {
   readonly routeKind: string;
@@ -31,6 +31,7 @@ export async function signOwnUser(context: AuthContext, ask: SignOwnUserAsk): Pr
   const { name } = caller.identity;
   const { tlsCertificate } = await context.authorities.issueUser({ ...caller.identity, route, validBefore }, { sshPublicKey: "", tlsPublicKey, now });
   const expires = validBefore.toISOString();
-  context.audit.emit({ event: "cert.create", user: name, name, kind: "user", expires, "addr.remote": caller.address });
+  const facts = { user: name, name, kind: "user", expires, ...routeFacts(route) } as const;
+  context.audit.emit({ event: "cert.create", ...facts, "addr.remote": caller.address });
   return tlsCertificate;
 }

@@ -8,6 +8,7 @@ import { rolesNamed } from "../access/roles.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { Actor } from "../document.ts";
 import { reportedAdmin } from "./database-admin.ts";
+import { routeFacts } from "./sign-user.ts";
 
 export interface RelayedServedAsk {
   /** The user, proven to the proxy or here, whose route is the one resource; `account` is needed for a database. */
@@ -19,6 +20,8 @@ export interface RelayedServedAsk {
   readonly proxyId: string;
   /** `ip:port` of the user. */
   readonly clientAddress: string;
+  /** Of a browser at an application, for the audit log. */
+  readonly sessionId?: string;
   readonly actor: Actor;
 }
 
@@ -56,7 +59,7 @@ export async function signRelayedServed(context: AuthContext, ask: RelayedServed
   const validBefore = new Date(Math.min(until.getTime(), Math.floor((now.getTime() + validityMs) / 1000) * 1000));
   const relayed = { ...identity, relayed: { by: ask.proxyId, until: until.toISOString() }, validBefore };
   const { tlsCertificate } = await context.authorities.issueUser(relayed, { sshPublicKey: "", tlsPublicKey: ask.tlsPublicKey, now });
-  const event = { event: "cert.create", user: ask.actor.name, name: identity.name, kind: "user", expires: validBefore.toISOString() } as const;
-  context.audit.emit({ ...event, "addr.remote": ask.clientAddress.slice(0, 256) });
+  const facts = { user: ask.actor.name, name: identity.name, kind: "user", expires: validBefore.toISOString() } as const;
+  context.audit.emit({ event: "cert.create", ...facts, ...routeFacts(route, ask.sessionId), "addr.remote": ask.clientAddress.slice(0, 256) });
   return tlsCertificate;
 }

@@ -42,8 +42,15 @@ export async function signUser(context: AuthContext, ask: SignUserAsk): Promise<
   const identity = await userIdentity(context, user, { userId, ttlSeconds: ask.ttlSeconds, most: machineTtl });
   const issued = await context.authorities.issueUser({ ...identity, ...(route && { route }) }, { ...ask, now });
   const expires = identity.validBefore.toISOString();
-  context.audit.emit({ event: "cert.create", user: ask.actor.name, name, kind: "user", expires, "addr.remote": ask.actor.address });
+  const facts = { user: ask.actor.name, name, kind: "user", expires, ...routeFacts(route) } as const;
+  context.audit.emit({ event: "cert.create", ...facts, "addr.remote": ask.actor.address });
   return issued;
+}
+
+/** The application of a route, for `cert.create`; nothing for any other route. `sessionId`: of a browser there. Pure. */
+export function routeFacts(route: Route | undefined, sessionId?: string) {
+  if (route?.kind !== "app") return {};
+  return { route_to_app: { name: route.name, ...(sessionId !== undefined && { session_id: sessionId.slice(0, 256) }) } };
 }
 
 /** Longest name of a resource. */
