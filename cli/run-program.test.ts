@@ -50,6 +50,7 @@ const refused: readonly (readonly [line: string, status: number, ...says: readon
   ["tctl tokens add --type=node --app-name=a --app-uri=http://a", 2, /go together, with --type=app/],
   ["tctl tokens add --type=app --app-name=a", 2, /go together, with --type=app/],
   ["tctl tokens add --type=app --app-name=a --app-uri=a", 2, /--app-uri must be tcp:/],
+  ["tctl tokens add --type=app --app-name=a --app-uri=tcp://a", 2, /--app-uri must be tcp:\/\/host:port/],
   ["tctl tokens add --type=node --value=hunter2hunter2", 2, /does not belong on the command line/],
   ["tctl tokens add --type=node --value=@/nonexistent", 2, /could not read \/nonexistent/],
   ["tctl get", 2, /missing required argument/],

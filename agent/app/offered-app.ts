@@ -5,12 +5,15 @@ import { appDetails } from "../../core/resources/app-details.ts";
 import type { HeaderField } from "../../core/resources/app-headers.ts";
 import { type AppUri, parseAppUri, speaksHttp } from "../../core/resources/app-uri.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
+import type { PortRange } from "../../core/resources/tcp-ports.ts";
 
 export interface OfferedApp {
   readonly name: string;
   /** As configured; the audience of tokens. */
   readonly uri: string;
   readonly address: AppUri;
+  /** Ports of an address that states none: clients choose one. */
+  readonly tcpPorts?: readonly PortRange[] | undefined;
   readonly labels: Labels;
   /** Host name under which browsers reach it; undefined: its name under the proxy's host. */
   readonly publicAddr?: string | undefined;
@@ -46,6 +49,7 @@ export function offeredApp(name: string, labels: Labels, spec: AppSettings): Off
     name,
     uri: spec.uri,
     address,
+    tcpPorts: spec.tcp_ports,
     labels,
     publicAddr: spec.public_addr,
     isInsecure: spec.insecure_skip_verify ?? false,
@@ -62,6 +66,6 @@ export function dumperApp(): OfferedApp {
 }
 
 /** Its facts for the auth service, proxies and clients. */
-export function detailsOf({ uri, address, publicAddr, requiredApps, cors }: OfferedApp): Readonly<Record<string, string>> {
-  return appDetails({ scheme: speaksHttp(address) ? "http" : "tcp", uri, publicAddr, requiredApps, cors });
+export function detailsOf({ uri, address, tcpPorts, publicAddr, requiredApps, cors }: OfferedApp): Readonly<Record<string, string>> {
+  return appDetails({ scheme: speaksHttp(address) ? "http" : "tcp", uri, publicAddr, requiredApps, cors, tcpPorts });
 }

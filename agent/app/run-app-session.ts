@@ -18,6 +18,8 @@ export interface AppSession {
   readonly grant: ServedGrant<"app">;
   readonly sid: string;
   readonly app: OfferedApp;
+  /** Target port, of an application that has several. */
+  readonly port: number | undefined;
   readonly lease: ConnectionLease | undefined;
   readonly clientAddress: string;
 }
@@ -65,7 +67,7 @@ export function lossOf({ errored }: Pick<Socket, "errored">, app: string): Platf
   return errored === null ? undefined : connectionError(errored, { message: `the connection to application ${app} was lost`, hint: "" });
 }
 
-function sessionFacts({ grant, sid, app, clientAddress }: AppSession, deps: AppDeps) {
+function sessionFacts({ grant, sid, app, port, clientAddress }: AppSession, deps: AppDeps) {
   return {
     server_id: grant.ask.serverId,
     server_name: deps.node.name,
@@ -73,6 +75,7 @@ function sessionFacts({ grant, sid, app, clientAddress }: AppSession, deps: AppD
     sid,
     app_name: app.name,
     app_uri: app.uri,
+    ...(port !== undefined && { app_target_port: port }),
     ...(grant.identity.relayed && { relayed_by: grant.identity.relayed.by }),
     ...(clientAddress !== "" && { "addr.remote": clientAddress }),
   };

@@ -7,6 +7,7 @@ import type { AuditFacts } from "../../core/audit/audit-events.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Lock } from "../../core/resources/lock.ts";
 import { type Role, type RoleOptions, roleSchema } from "../../core/resources/role.ts";
+import type { PortRange } from "../../core/resources/tcp-ports.ts";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
 import { readFrame } from "../../core/transport/read-frame.ts";
 import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamRequest } from "../../core/transport/stream-request.ts";
@@ -44,6 +45,10 @@ interface Options {
   readonly record?: (facts: AuditFacts) => Promise<void>;
   readonly follow?: AppDeps["access"]["follow"];
   readonly port?: number;
+  /** Of the request, as the proxy passes it on. */
+  readonly target?: string;
+  /** Ports beside that of the application's server; left out: the address has the port. */
+  readonly tcpPorts?: readonly PortRange[];
 }
 
 describe("an application stream", () => {
@@ -73,14 +78,16 @@ describe("an application stream", () => {
     const { record, follow } = options;
     const service = serviceDeps({ authorities: own, credentials, node: { name: "apps-1", labels: {} }, access, record, follow });
     const { events } = service;
+    const { port: at = port, tcpPorts, target } = options;
+    const spec = tcpPorts === undefined ? { uri: `tcp://127.0.0.1:${at}` } : { uri: "tcp://127.0.0.1", tcp_ports: [{ port: at }, ...tcpPorts] };
     const deps: AppDeps = {
       ...service.deps,
-      findApp: (name) => (name === "orders" ? offeredApp(name, { env: "test" }, { uri: `tcp://127.0.0.1:${options.port ?? port}` }) : undefined),
+      findApp: (name) => (name === "orders" ? offeredApp(name, { env: "test" }, spec) : undefined),
       targets: appTargets({ unix: [] }),
       signToken: () => Promise.reject(new Error("this test has no tokens")),
       sessions: new AppSessions(service.deps, life.signal),
     };
-    const served = serveApp(far, request, deps, life);
+    const served = serveApp(far, { ...request, parameters: target === undefined ? {} : { port: target } }, deps, life);
     served.catch(() => {});
     return { near, served, events, deps };
   }
@@ -130,6 +137,38 @@ describe("an application stream", () => {
       { event: "app.session.start", ...common },
       { event: "app.session.end", ...common, bytes_received: 5, bytes_transmitted: 5 },
     ]);
+  });
+
+  test("leads to the target port that the user has asked for, which both audit events have", async () => {
+    const { port } = server.address() as AddressInfo;
+    const { near, served, events } = await serve({ tcpPorts: [{ port: 1 }], target: String(port) });
+    const tls = await enter(near, alice, { ...request, parameters: { port: String(port) } });
+    expect(await reply(tls)).toEqual({ ok: true });
+    tls.end("hello");
+    tls.resume();
+    await served;
+    expect(events).toMatchObject([
+      { event: "app.session.start", app_uri: "tcp://127.0.0.1", app_target_port: port, roles: ["access"], traits: expect.any(Object) },
+      { event: "app.session.end", app_target_port: port },
+    ]);
+    expect(events.at(-1)).not.toHaveProperty("roles");
+  });
+
+  test.for<readonly [name: string, options: Options, code: string]>([
+    ["a port that the application does not list", { tcpPorts: [], target: "22" }, "denied"],
+    ["a port, where the address of the application has one", { target: "22" }, "invalid"],
+    ["no port, where the application has several", { tcpPorts: [{ port: 1, end_port: 2 }] }, "invalid"],
+    ["one of its ports, where nothing answers", { tcpPorts: [{ port: 1 }], target: "1" }, "unavailable"],
+  ])("refuses %s, whatever the proxy has decided, and records it", async ([, options, code]) => {
+    const { target } = options;
+    const { answer, events } = await refusal(alice, options, { ...request, parameters: target === undefined ? {} : { port: target } });
+    expect(answer).toMatchObject({ ok: false, error: { code } });
+    expect(events).toMatchObject([{ event: "auth", user: "alice", app_name: "orders" }]);
+  });
+
+  test("a proxy that asks for another port than the user gets nothing", async () => {
+    const { answer } = await refusal(alice, { tcpPorts: [{ port: 1 }], target: "1" }, { ...request, parameters: { port: "2" } });
+    expect(answer).toMatchObject({ ok: false, error: { code: "denied" } });
   });
 
   test("a certificate for this application only is enough", async () => {

@@ -22,6 +22,7 @@ test("an application of the file has all settings of the reference", () => {
           - { name: Authorization, value: "Bearer {{internal.jwt}}" }
         jwt_claims: roles
       cors: { allowed_origins: ["https://a.test"], allow_credentials: yes, max_age: 60 }
+    - { name: pg, uri: tcp://db.test, tcp_ports: [{ port: 5432 }, { port: 6000, end_port: 6010 }] }
 `;
   expect(faults(text)).toEqual([]);
 });
@@ -41,6 +42,16 @@ test.for<[string, string, string]>([
     "an address that is none",
     "  apps:\n    - { name: web, uri: web }\n",
     "7: app_service.apps.0.uri must be tcp://host:port, http://host:port, https://host:port or unix:///path",
+  ],
+  [
+    "raw TCP without a port",
+    "  apps:\n    - { name: pg, uri: tcp://db.test }\n",
+    "7: app_service.apps.0.uri must be tcp://host:port, or tcp://host with tcp_ports",
+  ],
+  [
+    "a port that no host has",
+    "  apps:\n    - { name: pg, uri: tcp://db.test, tcp_ports: [{ port: 70000 }] }\n",
+    "7: app_service.apps.0.tcp_ports.0.port must be a port, from 1 to 65535",
   ],
   [
     "a prefix that is none",

@@ -2,7 +2,7 @@ import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { isTemplate, parseTemplate } from "../access/templates.ts";
 import { errorText } from "../errors/platform-error.ts";
-import { appNameText, appShape, checkWebSettings } from "../resources/app.ts";
+import { appNameText, appShape, checkAppSettings } from "../resources/app.ts";
 import { labelsSchema } from "../resources/metadata.ts";
 import { labelMatchersSchema } from "../resources/role.ts";
 import { isPrefix } from "../transport/ip-prefix.ts";
@@ -15,7 +15,7 @@ export const dumperName = "dumper";
 
 const configuredApp = z
   .strictObject({ name: appNameText, description: z.string().max(1000).optional(), labels: labelsSchema.default({}), ...appShape(onOff) })
-  .superRefine(checkWebSettings)
+  .superRefine(checkAppSettings)
   .superRefine(checkTemplates);
 export type ConfiguredApp = z.infer<typeof configuredApp>;
 

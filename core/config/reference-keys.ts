@@ -44,7 +44,7 @@ const referenceKeys: Readonly<Record<string, readonly string[]>> = {
   "db_service.resources": ["aws"],
   "db_service.databases": ["mysql", "dynamic_labels", "aws", "gcp", "azure", "ad", "mongo_atlas", "oracle"],
   "kubernetes_service.resources": ["aws"],
-  "app_service.apps": ["dynamic_labels", "commands", "cloud", "aws", "use_any_proxy_public_addr", "tcp_ports", "mcp"],
+  "app_service.apps": ["dynamic_labels", "commands", "cloud", "aws", "use_any_proxy_public_addr", "mcp"],
 };
 
 /** Whether the reference's configuration has the key in the section. Pure. */

@@ -13,7 +13,8 @@ export const streamKinds = {
   ssh: { number: 1, parameters: ["login"] },
   /** Joins the session whose id is the target. `mode`: observer or peer. */
   join: { number: 2, parameters: ["mode"] },
-  app: { number: 3, parameters: [] },
+  /** `port`: the target port, of an application that has several (`tcp_ports`). */
+  app: { number: 3, parameters: [], optional: ["port"] },
   /**
    * `user` and `name`: account and logical database; empty: whatever the client says. `host`: id of the host whose agent is meant, alone or with one of
    * the marks below; empty: any. `at`: the address that the client has dialled; from a proxy's port for MySQL the number of the connection with which the

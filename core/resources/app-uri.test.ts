@@ -3,6 +3,8 @@ import { parseAppUri, speaksHttp } from "./app-uri.ts";
 
 test.for([
   ["tcp://db:5432", { scheme: "tcp", host: "db", port: 5432 }],
+  ["tcp://db", { scheme: "tcp", host: "db", port: undefined }],
+  ["tcp://[::1]", { scheme: "tcp", host: "::1", port: undefined }],
   ["http://a.test", { scheme: "http", host: "a.test", port: 80, path: "/" }],
   ["https://a.test/start/here", { scheme: "https", host: "a.test", port: 443, path: "/start/here" }],
   ["http://[::1]:8080", { scheme: "http", host: "::1", port: 8080, path: "/" }],
@@ -15,7 +17,8 @@ test.for([
 test.for([
   "",
   "a.test:80",
-  "tcp://db",
+  "tcp://db:",
+  "tcp://db/",
   "tcp://db:0",
   "tcp://db:1/x",
   "http://",

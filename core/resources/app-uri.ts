@@ -4,7 +4,8 @@ export type AppUri = TcpAppUri | WebAppUri | UnixAppUri;
 export interface TcpAppUri {
   readonly scheme: "tcp";
   readonly host: string;
-  readonly port: number;
+  /** Undefined: the application lists its ports. */
+  readonly port: number | undefined;
 }
 
 export interface WebAppUri {
@@ -25,7 +26,7 @@ export interface UnixAppUri {
 
 const defaultPorts = { "http:": 80, "https:": 443 } as const;
 
-/** `tcp://host:port`, `http://host[:port][/path]`, `https://…` or `unix:///path`; undefined for what is not one. Pure. */
+/** `tcp://host[:port]`, `http://host[:port][/path]`, `https://…` or `unix:///path`; undefined for what is not one. Pure. */
 export function parseAppUri(text: string): AppUri | undefined {
   if (!URL.canParse(text)) return undefined;
   const { protocol, hostname, port, pathname, username, password, search, hash } = new URL(text);
@@ -33,7 +34,8 @@ export function parseAppUri(text: string): AppUri | undefined {
   const host = hostname.replace(/^\[(.*)\]$/, "$1");
   switch (protocol) {
     case "tcp:":
-      return host === "" || port === "" || port === "0" || pathname !== "" ? undefined : { scheme: "tcp", host, port: Number(port) };
+      if (host === "" || port === "0" || pathname !== "" || text.endsWith(":")) return undefined;
+      return { scheme: "tcp", host, port: port === "" ? undefined : Number(port) };
     case "http:":
     case "https:": {
       const scheme = protocol === "http:" ? "http" : "https";

@@ -62,14 +62,37 @@ describe("an application", () => {
       { uri: "tcp://a:1", public_addr: "a.test" },
       "spec.public_addr is for web applications: the address begins with tcp://",
     ],
+    ["raw TCP without a port", { uri: "tcp://a" }, "spec.uri must be tcp://host:port, or tcp://host with tcp_ports"],
+    [
+      "a port beside a list of ports",
+      { uri: "tcp://a:1", tcp_ports: [{ port: 1 }] },
+      "spec.uri must be tcp://host without a port: the ports are in tcp_ports",
+    ],
+    ["ports of a web application", { tcp_ports: [{ port: 1 }] }, "spec.tcp_ports is for raw TCP: the address does not begin with tcp://"],
+    ["an empty list of ports", { uri: "tcp://a", tcp_ports: [] }, "spec.tcp_ports must not be an empty list"],
+    [
+      "a range that ends before it begins",
+      { uri: "tcp://a", tcp_ports: [{ port: 7, end_port: 6 }] },
+      "spec.tcp_ports.0.end_port must not be smaller than port",
+    ],
   ])("is refused for %s", ([, spec, fault]) => {
     expect(faults(spec)).toEqual([fault]);
+  });
+
+  test("may list the ports of raw TCP in place of one port of its address", () => {
+    const spec = { uri: "tcp://a", tcp_ports: [{ port: 5432 }, { port: 6000, end_port: 6010 }] };
+    expect(appSchema.parse(app(spec)).spec).toEqual(spec);
   });
 
   test("states facts for the proxies, which read them back", () => {
     const cors = { allowed_origins: ["https://a.test"], allowed_methods: ["GET"], allowed_headers: [], exposed_headers: [], max_age: 60 };
     const facts = { scheme: "http", uri: "http://10.0.0.5:3000", publicAddr: "web.example.com", requiredApps: ["a", "b"], cors } as const;
     expect(appFacts({ details: appDetails(facts) })).toEqual(facts);
+    const tcpPorts = [{ port: 5432 }, { port: 6000, end_port: 6010 }];
+    const several = { scheme: "tcp", uri: "tcp://10.0.0.5", requiredApps: [], tcpPorts } as const;
+    expect(appDetails(several).tcp_ports).toBe("5432,6000-6010");
+    expect(appFacts({ details: appDetails(several) })).toEqual(several);
+    expect(appFacts({ details: { tcp_ports: "7-" } })).toEqual({ scheme: "tcp", requiredApps: [], tcpPorts: undefined });
     expect(appFacts({})).toEqual({ scheme: "tcp", requiredApps: [] });
     expect(appFacts({ details: { scheme: "x", cors: "{" } })).toEqual({ scheme: "tcp", requiredApps: [], cors: undefined });
   });

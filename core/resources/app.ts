@@ -1,17 +1,20 @@
 import { z } from "zod";
 import { type HeaderField, isHeaderName, isHeaderValue, isReservedHeader } from "./app-headers.ts";
-import { parseAppUri } from "./app-uri.ts";
+import { type AppUri, parseAppUri } from "./app-uri.ts";
 import { documentKind } from "./document.ts";
 import { metadataSchema } from "./metadata.ts";
 import { resourceSpec } from "./resource-spec.ts";
+import { formatPorts, tcpPortsSchema } from "./tcp-ports.ts";
 
 /** A DNS label: the application's host name begins with it, unless it has a `public_addr`. */
 export const appNameText = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "must consist of a-z, 0-9 and -, at most 63 characters");
-/** Address at which an agent reaches the application. */
-export const appUriText = z
+/** Without a port only beside `tcp_ports`, as `checkAppSettings` sees to. */
+const anyAppUri = z
   .string()
   .max(512)
   .refine((text) => parseAppUri(text) !== undefined, "must be tcp://host:port, http://host:port, https://host:port or unix:///path");
+/** Address at which an agent reaches the application. */
+export const appUriText = anyAppUri.refine((text) => portFault(parseAppUri(text), false) === undefined, "must be tcp://host:port");
 
 const hostText = z
   .string()
@@ -89,7 +92,9 @@ const appNames = z.array(appNameText).max(16);
 /** Settings that the configuration file and the resource share; the file writes switches in words of its own. */
 export function appShape<Flag extends z.ZodType<boolean>>(flag: Flag) {
   return {
-    uri: appUriText,
+    uri: anyAppUri,
+    /** Ports of an application that speaks raw TCP, at a `uri` without a port: clients choose one of them. */
+    tcp_ports: tcpPortsSchema.optional(),
     /** Host name under which browsers reach it; default: its name, a dot and the proxy's host. */
     public_addr: hostText.optional(),
     /** Whether any certificate of an https application is accepted. */
@@ -112,23 +117,37 @@ export const appSchema = z.strictObject({
       path: ["required_apps"],
       message: "is another spelling of required_app_names; write one of them",
     })
-    .superRefine(checkWebSettings),
+    .superRefine(checkAppSettings),
 });
 export type App = z.infer<typeof appSchema>;
 export const appDocument = documentKind("app", appSchema, { what: "an app resource" });
 
 const webSettings = ["public_addr", "insecure_skip_verify", "rewrite", "required_apps", "required_app_names", "cors"] as const;
 
-/** Refuses settings of web applications for one that speaks raw TCP, as part of a schema. */
-export function checkWebSettings(
-  spec: { readonly uri: string } & { readonly [Name in (typeof webSettings)[number]]?: unknown },
+/** Refuses, as part of a schema, settings of web applications for one that speaks raw TCP, and the reverse; its port is in the address or in the list. */
+export function checkAppSettings(
+  spec: { readonly uri: string; readonly tcp_ports?: unknown } & { readonly [Name in (typeof webSettings)[number]]?: unknown },
   context: z.RefinementCtx,
 ): void {
-  if (parseAppUri(spec.uri)?.scheme !== "tcp") return;
+  const address = parseAppUri(spec.uri);
+  const fault = portFault(address, spec.tcp_ports !== undefined);
+  if (fault !== undefined) context.addIssue({ code: "custom", ...fault });
+  if (address?.scheme !== "tcp") return;
   for (const name of webSettings) {
     if (spec[name] === undefined) continue;
     context.addIssue({ code: "custom", path: [name], message: "is for web applications: the address begins with tcp://" });
   }
+}
+
+function portFault(address: AppUri | undefined, hasPorts: boolean): { readonly path: string[]; readonly message: string } | undefined {
+  if (address === undefined) return undefined;
+  if (address.scheme !== "tcp")
+    return hasPorts ? { path: ["tcp_ports"], message: "is for raw TCP: the address does not begin with tcp://" } : undefined;
+  if (hasPorts === (address.port === undefined)) return undefined;
+  const message = hasPorts
+    ? "must be tcp://host without a port: the ports are in tcp_ports"
+    : "must be tcp://host:port, or tcp://host with tcp_ports";
+  return { path: ["uri"], message };
 }
 
 export const appSpec = resourceSpec<App>()({
@@ -139,7 +158,7 @@ export const appSpec = resourceSpec<App>()({
     columns: ["Name", "Address", "Labels"],
     cells: ({ metadata, spec }) => [
       metadata.name,
-      spec.uri,
+      spec.tcp_ports === undefined ? spec.uri : `${spec.uri}:${formatPorts(spec.tcp_ports)}`,
       Object.entries(metadata.labels ?? {})
         .map((pair) => pair.join("="))
         .join(","),

@@ -16,7 +16,7 @@ const common = { target: text, clientAddress: text, sessionId: text, accessRevis
 const requests: fc.Arbitrary<StreamRequest> = fc.oneof(
   fc.record({ kind: fc.constant("ssh" as const), parameters: fc.record({ login: text }), ...common }),
   fc.record({ kind: fc.constant("join" as const), parameters: fc.record({ mode: text }), ...common }),
-  fc.record({ kind: fc.constant("app" as const), parameters: fc.constant({}), ...common }),
+  fc.record({ kind: fc.constant("app" as const), parameters: fc.record({ port: text }, { requiredKeys: [] }), ...common }),
   fc.record({
     kind: fc.constant("db" as const),
     parameters: fc.record({ user: text, name: text, host: text, at: text, member: text }, { requiredKeys: ["user", "name", "host", "at"] }),
@@ -53,6 +53,8 @@ describe("StreamRequest", () => {
     expect(encodeStreamRequest(example)).toEqual(Buffer.concat([u32(body.length), body]));
     const second = [u8(2), u8(3), string("db-1"), u8(0), ...["10.0.0.1:5", "s", "7"].map(string)];
     expect(encodeStreamRequest({ ...example, kind: "app", parameters: {} }).subarray(4)).toEqual(Buffer.concat(second));
+    second[3] = Buffer.concat([u8(1), string("port"), string("5432")]);
+    expect(encodeStreamRequest({ ...example, kind: "app", parameters: { port: "5432" } }).subarray(4)).toEqual(Buffer.concat(second));
   });
 
   test("every request survives encoding", () => {

@@ -51,6 +51,7 @@ describe("raw TCP applications", () => {
     cluster = await startCluster(network && { address: network.here });
     const [one, two, secret] = [await startApp("orders-1"), await startApp("orders-2"), await startApp("payroll")];
     apps.push(one.server, two.server, secret.server);
+    const pair = [one.port, secret.port].map((port) => `{ port: ${port} }`).join(", ");
     await putRole(cluster, "orders", { options: { max_session_ttl: "8h" }, allow: { app_labels: { env: "test" } } });
     const token = await cluster.token("--type=app");
     first = await cluster.agent({
@@ -59,7 +60,7 @@ describe("raw TCP applications", () => {
       services: section([
         ["orders", one.port, "env: test"],
         ["payroll", secret.port, "env: prod"],
-      ]),
+      ]).concat(`    - { name: pair, uri: "tcp://127.0.0.1", tcp_ports: [${pair}], labels: { env: test } }\n`),
       noWait: true,
     });
     second = await cluster.agent({ name: "apps-2", token, services: section([["orders", two.port, "env: test"]]), noWait: true });
@@ -75,6 +76,7 @@ describe("raw TCP applications", () => {
   interface Listed {
     readonly name: string;
     readonly hosts: readonly string[];
+    readonly ports: string;
   }
   async function listed(user: User): Promise<readonly Listed[]> {
     return JSON.parse((await user.tsh(["apps", "ls", "--format=json"])).stdout) as Listed[];
@@ -86,7 +88,7 @@ describe("raw TCP applications", () => {
   }
 
   test("an agent without ssh_service is an application's agent, and no host to log in to", async () => {
-    expect((await listed(alice)).map(({ name }) => name)).toEqual(["orders"]);
+    expect((await listed(alice)).map(({ name }) => name)).toEqual(["orders", "pair"]);
     expect((await cluster.admin("get", "node", "--format=names")).split("\n").filter(Boolean)).toHaveLength(2);
     expect((await bob.tsh(["ssh", "root@apps-1", "true"])).stderr).toMatch(/does not serve ssh/);
   });
@@ -101,6 +103,21 @@ describe("raw TCP applications", () => {
     const start = await audited(cluster, "app.session.start", { user: "alice", app_name: "orders" });
     await audited(cluster, "app.session.end", (event) => event.user === "alice" && event.bytes_received === text.length);
     expect(start).toMatchObject({ server_name: expect.stringMatching(/^apps-[12]$/), code: "T2007I" });
+  });
+
+  test("of an application with several ports, each is reached by its number, and another is refused in words and audited", async () => {
+    const ports = (await listed(alice)).find(({ name }) => name === "pair")?.ports ?? "";
+    const [one = "", other = ""] = ports.split(", ");
+    await using first = await appTunnel(alice, "pair", [`--port=0:${one}`]);
+    await using second = await appTunnel(alice, "pair", [`--port=0:${other}`]);
+    expect(await echoed({ port: first.port }, "a")).toBe("orders-1:a");
+    expect(await echoed({ port: second.port }, "b")).toBe("payroll:b");
+    await audited(cluster, "app.session.start", { user: "alice", app_name: "pair", app_target_port: Number(other) });
+    await audited(cluster, "app.session.end", (event) => event.app_name === "pair" && event.app_target_port === Number(one));
+    const refused = await alice.tsh(["proxy", "app", "pair", "--port=0:22"]);
+    expect(refused.status).not.toBe(0);
+    expect(refused.stderr).toContain(`access denied: application pair has no port 22; its ports are ${ports}`);
+    await audited(cluster, "auth", (event) => event.app_name === "pair" && /no port 22;/.test(String(event.error)));
   });
 
   test("a machine's certificate for one application opens this one and nothing else", async () => {

@@ -16,7 +16,13 @@ export function Applications() {
         noun: "application",
         load: async (signal) => (await call<{ apps: readonly ListedApp[] }>("/apps", { signal })).apps,
         type: { title: "Type", of: ({ type }) => type.toUpperCase() },
-        facts: ({ host }) => ({ first: [["Address", host]], last: [] }),
+        facts: ({ host, ports }) => ({
+          first: [
+            ["Address", host],
+            ["Ports", ports?.replaceAll(",", ", ")],
+          ],
+          last: [],
+        }),
         end: { title: "Open", cell: OpenLink },
         connect: Connect,
         first: (
@@ -44,7 +50,7 @@ function OpenLink({ row: { name, host }, show }: { readonly row: ListedApp; read
   );
 }
 
-function Connect({ row: { name, host } }: { readonly row: ListedApp }) {
+function Connect({ row: { name, host, ports } }: { readonly row: ListedApp }) {
   return (
     <>
       {host !== undefined && (
@@ -56,7 +62,18 @@ function Connect({ row: { name, host } }: { readonly row: ListedApp }) {
       )}
       <h3>Connect from the command line</h3>
       <p>This opens a local port to it, for as long as the command runs:</p>
-      <CommandLine line={`tsh proxy app ${shellWord(name)}`} />
+      <CommandLine line={`tsh proxy app ${shellWord(name)}${portOption(ports)}`} />
+      {ports !== undefined && !isOnePort(ports) && <p>Put the port that you need after the colon.</p>}
     </>
   );
+}
+
+/** Of an application that lists its ports, the first one: a free local port leads there. */
+function portOption(ports: string | undefined): string {
+  const [first] = /^\d+/.exec(ports ?? "") ?? [];
+  return first === undefined ? "" : ` --port=0:${first}`;
+}
+
+function isOnePort(ports: string): boolean {
+  return /^\d+$/.test(ports);
 }

@@ -37,6 +37,7 @@ describe("tsh apps", () => {
       { kind: "app", name: "wiki", labels, details: { scheme: "http" } },
       { kind: "app", name: "graphs", labels, details: { scheme: "http", public_addr: "graphs.example.org" } },
       { kind: "app", name: "orders", labels, details: { scheme: "tcp" } },
+      { kind: "app", name: "pg", labels, details: { scheme: "tcp", tcp_ports: "5432,6000-6010" } },
       { kind: "app", name: "hidden", labels: { env: "prod" }, details: { scheme: "http" } },
     ];
     agent.send({ type: "resources", resources, more: false });
@@ -58,13 +59,19 @@ describe("tsh apps", () => {
 
   test("ls shows what the user may use, with type and public address", async () => {
     const { out } = await tsh("apps", "ls", "-f", "json");
-    const listed = (JSON.parse(out) as Record<string, unknown>[]).map(({ name, type, public_address: address }) => [name, type, address]);
-    expect(listed).toEqual([
-      ["graphs", "HTTP", "https://graphs.example.org"],
-      ["orders", "TCP", "orders.proxy.example.test:443"],
-      ["wiki", "HTTP", "https://wiki.proxy.example.test"],
+    const listed = (JSON.parse(out) as Record<string, unknown>[]).map(({ name, type, public_address: address, ports }) => [
+      name,
+      type,
+      address,
+      ports,
     ]);
-    expect((await tsh("apps", "ls")).out).toMatch(/^Application +Type +Public Address +Agents +Labels/);
+    expect(listed).toEqual([
+      ["graphs", "HTTP", "https://graphs.example.org", ""],
+      ["orders", "TCP", "orders.proxy.example.test:443", ""],
+      ["pg", "TCP", "pg.proxy.example.test:443", "5432, 6000-6010"],
+      ["wiki", "HTTP", "https://wiki.proxy.example.test", ""],
+    ]);
+    expect((await tsh("apps", "ls")).out).toMatch(/^Application +Type +Public Address +Ports +Agents +Labels/);
   });
 
   test("login stores a certificate for the application alone and prints a command; config prints its parts", async () => {
@@ -86,6 +93,33 @@ describe("tsh apps", () => {
     expect((await tsh("apps", "login", "orders")).out).toBe("Logged in to application orders.\nReach it with: tsh proxy app orders\n");
     expect(await tsh("apps", "config")).toMatchObject({ status: 2, err: expect.stringContaining("orders, wiki") });
     expect((await tsh("apps", "config", "orders", "-f", "uri")).out).toBe("orders.proxy.example.test:443\n");
+  });
+
+  test.for([
+    ["pg", "--port=0", 2, /application pg has several ports: 5432, 6000-6010\n.*--port=<local port>:<target port>/],
+    ["orders", "--port=0:5432", 2, /application orders has no target ports/],
+    ["wiki", "--port=0:5432", 2, /application wiki has no target ports/],
+    ["pg", "--port=0:0", 2, /--port "0:0" does not name a target port/],
+    ["pg", "--port=0:65536", 2, /does not name a target port/],
+    ["pg", "--port=0:1:2", 2, /does not name a target port/],
+    ["pg", "--port=:5432", 2, /--port "" is not a port/],
+    ["pg", "--port=0:22", 4, /access denied: application pg has no port 22; its ports are 5432, 6000-6010/],
+  ] as const)("proxy app %s %s is refused in words", async ([name, option, status, words]) => {
+    const done = await tsh("proxy", "app", name, option);
+    expect(done).toMatchObject({ status, out: "", err: expect.stringMatching(words) });
+  });
+
+  test("a target port that the application does not have is refused by the proxy, and audited; of a login to it, the command names a port", async () => {
+    const refusals = async () => (await cluster.admin.listEvents({ events: ["auth"] })).eventsJson.filter((json) => json.includes("no port 23;"));
+    expect((await tsh("proxy", "app", "pg", "--port=0:23")).err).toMatch(/has no port 23/);
+    const [event = "{}"] = await until("it is audited", async () => {
+      const found = await refusals();
+      return found.length > 0 ? found : undefined;
+    });
+    expect(JSON.parse(event)).toMatchObject({ event: "auth", user: "ann", app_name: "pg" });
+    expect(agent.requests).toEqual([]);
+    expect((await tsh("apps", "login", "pg")).out).toBe("Logged in to application pg.\nReach it with: tsh proxy app pg --port=0:5432\n");
+    expect((await tsh("apps", "logout", "pg")).status).toBe(0);
   });
 
   test("logout deletes one certificate, or all", async () => {

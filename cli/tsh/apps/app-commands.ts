@@ -73,7 +73,10 @@ export function proxyAppCommand(proxy: OptionSpec): CommandSpec {
       "Listen on a port of 127.0.0.1 and pass each connection to the application, until the command is interrupted.\nA web application is there as http://, without a login: HTTP/1.1, and HTTP/2 with prior knowledge, as gRPC speaks it.\nA request for another host than 127.0.0.1 or localhost, with this port, is refused: it may be the page of another site.",
     args: ["<name>"],
     options: [
-      { flags: "--port <port>", text: "local port; default: any free port" },
+      {
+        flags: "--port <local[:target]>",
+        text: "local port, 0 for any free one, which is the default; and, of an application with several ports, the one that is meant",
+      },
       {
         flags: "--host <names>",
         text: "further hosts by which clients name the port, with or without a port of theirs; separated by commas",
@@ -82,7 +85,7 @@ export function proxyAppCommand(proxy: OptionSpec): CommandSpec {
       identityOption,
       proxy,
     ],
-    examples: ["tsh proxy app orders --port=9000"],
+    examples: ["tsh proxy app orders --port=9000", "tsh proxy app postgres --port=9000:5432"],
     run: async (call) => (await import("./apps.ts")).proxyApp(call),
   };
 }

@@ -12,7 +12,7 @@ import { shellQuote } from "../../shell-quote.ts";
 import { renderFacts } from "../../table.ts";
 import type { ListedResource } from "../served/list-served.ts";
 import { ownCertificate } from "../served/own-certificate.ts";
-import { appPlaces, appType, shownAddress } from "./app-places.ts";
+import { appPlaces, appType, proxyCommand, shownAddress } from "./app-places.ts";
 import { usableApp } from "./apps.ts";
 
 /** `tsh apps login NAME`: a certificate for this application only, for clients without tsh. */
@@ -26,9 +26,7 @@ export async function loginApp(call: Call): Promise<Result> {
   await storeCertificate(tshHome(io.env), proxy, await ownCertificate(io, profile, { kind: "app", name }));
   const settings = await clientSettings(call, app);
   const use =
-    settings.curl === ""
-      ? `Reach it with: ${shellQuote(["tsh", "proxy", "app", name])}`
-      : `Reach it with this certificate, for example:\n\n  ${settings.curl}`;
+    settings.curl === "" ? `Reach it with: ${shellQuote(proxyCommand(app))}` : `Reach it with this certificate, for example:\n\n  ${settings.curl}`;
   return { data: settings, text: `Logged in to application ${name}.\n${use}` };
 }
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { announcedPlaces, publicAddress, shownAddress } from "./app-places.ts";
+import { announcedPlaces, proxyCommand, publicAddress, shownAddress, shownPorts } from "./app-places.ts";
 
 const answer = (domain: unknown, address: unknown = "proxy.example.com:3080"): string =>
   JSON.stringify({ proxy: { app: { domain }, ssh: { public_addr: address } } });
@@ -55,4 +55,14 @@ describe("the address of an application", () => {
   test("is a host and the port of the proxy", () => {
     expect(publicAddress(web, { ...places, port: 3080 })).toEqual({ host: "wiki.example.com", port: 3080 });
   });
+});
+
+test.for<readonly [details: Readonly<Record<string, string>>, ports: string, more: readonly string[]]>([
+  [{ scheme: "tcp" }, "", []],
+  [{ scheme: "tcp", tcp_ports: "5432" }, "5432", []],
+  [{ scheme: "tcp", tcp_ports: "5432,6000-6010" }, "5432, 6000-6010", ["--port=0:5432"]],
+  [{ scheme: "tcp", tcp_ports: "\u001b[2J" }, "", []],
+])("the ports in %j, and the command for the first one", ([details, ports, more]) => {
+  expect(shownPorts({ name: "pg", details })).toBe(ports);
+  expect(proxyCommand({ name: "pg", details })).toEqual(["tsh", "proxy", "app", "pg", ...more]);
 });

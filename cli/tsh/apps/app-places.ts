@@ -1,3 +1,5 @@
+import { appFacts } from "../../../core/resources/app-details.ts";
+import { formatPorts, onlyPort } from "../../../core/resources/tcp-ports.ts";
 import { httpsGet } from "../../../core/transport/dial/https-get.ts";
 import { formatHostPort, type HostPort, parseHostPort } from "../../../core/transport/host-port.ts";
 import type { CliIo } from "../../io.ts";
@@ -47,6 +49,18 @@ type ListedApp = Pick<ListedResource, "name" | "details">;
 
 export function appType({ details }: ListedApp): "HTTP" | "TCP" {
   return details.scheme === "http" ? "HTTP" : "TCP";
+}
+
+/** Ports of a TCP application that has several, in words: `5432, 6000-6010`; empty for any other. Pure. */
+export function shownPorts(app: ListedApp): string {
+  return formatPorts(appFacts(app).tcpPorts ?? []).replaceAll(",", ", ");
+}
+
+/** The command that opens a local port to an application: with its first target port where it has several. Pure. */
+export function proxyCommand(app: ListedApp): readonly string[] {
+  const { tcpPorts = [] } = appFacts(app);
+  const [first] = tcpPorts;
+  return ["tsh", "proxy", "app", app.name, ...(first === undefined || onlyPort(tcpPorts) !== undefined ? [] : [`--port=0:${first.port}`])];
 }
 
 /** The address of an application at the proxy's web port; undefined: it has none. Pure. */

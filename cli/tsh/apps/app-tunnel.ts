@@ -4,7 +4,7 @@ import type { Call } from "../../command.ts";
 import type { ProfileSource } from "../../profile/follow-profile.ts";
 import { withTrust } from "../../profile/reach-cluster.ts";
 import { type LocalPort, openLocalPort } from "../served/local-port.ts";
-import { openServed } from "../served/open-served.ts";
+import { openServed, type ServedTarget } from "../served/open-served.ts";
 import { admitRequest, speaksFirst } from "./admit-request.ts";
 
 export interface AppTunnelAsk {
@@ -14,22 +14,29 @@ export interface AppTunnelAsk {
   readonly source: ProfileSource;
   /** 0: any free one. */
   readonly port: number;
+  /** Target port, of an application that has several. */
+  readonly target?: number | undefined;
   /** Whether the application speaks HTTP; undefined: not known. */
   readonly isHttp: boolean | undefined;
   /** Further names of the port in requests of HTTP. */
   readonly hosts: readonly HostPort[];
 }
 
+/** What a stream to an application asks for. Pure. */
+export function appTarget(name: string, port: number | undefined): ServedTarget<"app"> {
+  return { kind: "app", name, parameters: port === undefined ? {} : { port: String(port) } };
+}
+
 /**
  * A local port whose connections go to an application; a failure of one is printed and ends that one. Requests of HTTP have to name the port as their host: the
  * page of another site could use it otherwise. Throws `unavailable`.
  */
-export async function openAppTunnel(call: Call, { name, source, port, isHttp, hosts }: AppTunnelAsk): Promise<LocalPort> {
+export async function openAppTunnel(call: Call, { name, source, port, target, isHttp, hosts }: AppTunnelAsk): Promise<LocalPort> {
   return await openLocalPort(call.io, port, async (socket, signal) => {
     const admit = async (): Promise<boolean> => await admitRequest({ socket, hosts, isHttp, signal });
     if (isHttp === true && !(await admit())) return;
     const profile = await source.current();
-    const stream = await withTrust(call, profile, (trusting) => openServed(call.io, trusting, { kind: "app", name, parameters: {} }));
+    const stream = await withTrust(call, profile, (trusting) => openServed(call.io, trusting, appTarget(name, target)));
     if (isHttp === undefined && (await speaksFirst(socket, stream, signal)) && !(await admit())) return void stream.destroy();
     await relay(socket, stream, { signal });
   });

@@ -23,6 +23,8 @@ interface Agent {
   readonly id: string;
   readonly labels?: Labels;
   readonly protocol?: string;
+  /** Of the application `pg`. */
+  readonly ports?: string;
   /** Default: it opens a channel. */
   readonly open?: () => Promise<Duplex>;
 }
@@ -36,6 +38,8 @@ interface Facts {
   readonly target?: string;
   readonly identity?: Partial<UserIdentity>;
   readonly clientAddress?: string;
+  /** Asks for application `pg` with this target port, in place of the database; empty: with none. */
+  readonly port?: string;
 }
 
 function roleOf(allow: object, deny: object): Role {
@@ -48,14 +52,15 @@ async function open({ agents = [{ id: idA }], allow, deny = {}, locks = [], ...f
   const added: unknown[] = [];
   const usual = { db_labels: { env: "test" }, db_users: ["reader"], db_names: ["shop"] };
   const registry = new TunnelRegistry<RoutedTunnel>();
-  for (const { id, labels = { env: "test" }, protocol = "postgres", open: own } of agents) {
+  for (const { id, labels = { env: "test" }, protocol = "postgres", ports, open: own } of agents) {
     const openStream = async (): Promise<Duplex> => {
       opened.push(id);
       return own === undefined ? new PassThrough() : await own();
     };
     const tunnel = fakeTunnel({ id, hostname: `host-${id.slice(0, 1)}`, openStream });
     registry.add(tunnel);
-    registry.offer(tunnel, [{ kind: "db", name: "orders", labels, details: { protocol } }]);
+    const pg = { kind: "app", name: "pg", labels, details: { scheme: "tcp", ...(ports !== undefined && { tcp_ports: ports }) } };
+    registry.offer(tunnel, [{ kind: "db", name: "orders", labels, details: { protocol } }, pg]);
   }
   const services = {
     log: silentLog,
@@ -79,10 +84,40 @@ async function open({ agents = [{ id: idA }], allow, deny = {}, locks = [], ...f
     ...facts.identity,
   };
   const request = { kind: "db", target: facts.target ?? "orders", parameters: { ...parameters, ...facts.parameters } } as const;
-  const outcome = openServed({ identity, request, clientAddress: facts.clientAddress ?? "192.0.2.7:40000" }, services);
+  const ask =
+    facts.port === undefined ? request : ({ kind: "app", target: "pg", parameters: facts.port === "" ? {} : { port: facts.port } } as const);
+  const outcome = openServed({ identity, request: ask, clientAddress: facts.clientAddress ?? "192.0.2.7:40000" }, services);
   outcome.catch(() => {});
   return { outcome, opened, added };
 }
+
+describe("a stream to an application of several ports, at the proxy", () => {
+  const allow = { app_labels: { env: "test" } };
+  const agents = [
+    { id: idA, ports: "5432,6000-6010" },
+    { id: idB, ports: "7000" },
+  ];
+
+  test.for<readonly [what: string, facts: Facts, expected: readonly string[] | string]>([
+    ["a port of one agent's", { port: "6010" }, [idA]],
+    ["a port of the other's", { port: "7000" }, [idB]],
+    ["no port: the agent with a single one", { port: "" }, [idB]],
+    ["a port that none has", { port: "22" }, "denied"],
+    ["no port, where all have several", { port: "", agents: [agents[0] as Agent] }, "invalid"],
+    ["a port, of agents that list none", { port: "5432", agents: [{ id: idA }] }, "invalid"],
+    ["a port, for a user who may not reach the application", { port: "5432", allow: { app_labels: { env: "prod" } } }, "denied"],
+  ])("%s", async ([, facts, expected]) => {
+    const { outcome, opened } = await open({ agents, allow, ...facts });
+    if (typeof expected === "string") await expect(outcome).rejects.toMatchObject({ code: expected });
+    else expect(await outcome).toBeInstanceOf(PassThrough);
+    expect(opened).toEqual(typeof expected === "string" ? [] : expected);
+  });
+
+  test("a user whom no labels allow hears of no port", async () => {
+    const { outcome } = await open({ agents, allow: { app_labels: { env: "prod" } }, port: "22" });
+    await expect(outcome).rejects.toMatchObject({ message: expect.not.stringMatching(/5432|port/) });
+  });
+});
 
 describe("a stream to a database, at the proxy", () => {
   test("the agent gets the request with what the proxy knows: address, session and revision", async () => {

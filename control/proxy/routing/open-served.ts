@@ -4,8 +4,10 @@ import { differenceError, differingOffers } from "../../../core/access/agreed-of
 import { authorize } from "../../../core/access/authorize.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type ServedKind, serviceKinds } from "../../../core/kinds/service-kinds.ts";
+import { appFacts } from "../../../core/resources/app-details.ts";
 import { bindsDbNames } from "../../../core/resources/db.ts";
 import { type Offered, offeredHealths, splitHealth } from "../../../core/resources/offered.ts";
+import { targetPort } from "../../../core/resources/tcp-ports.ts";
 import { ipOf } from "../../../core/transport/host-port.ts";
 import type { ExpectedHosts } from "../tunnels/expected-hosts.ts";
 import type { RoutedTunnel, TunnelRegistry } from "../tunnels/registry.ts";
@@ -41,7 +43,11 @@ export async function openServed(ask: StreamAsk<ServedKind>, services: Services,
   const offers = wantedOffers(request, services);
   const allowed = allowedAgents(ask, { ...access, offers }, services);
   requireAgreement(request, offers, services);
-  const { host, channel } = await openToAgent(allowed, { ...request, hostAuthorities: access.hostCaPem, left: ask.left }, services);
+  const { host, channel } = await openToAgent(
+    withTargetPort(request, allowed),
+    { ...request, hostAuthorities: access.hostCaPem, left: ask.left },
+    services,
+  );
   if (chosen !== undefined) chosen.host = host;
   await beginStream({ ...ask, access, host: host.identity.id, channel }, services);
   return channel;
@@ -84,6 +90,24 @@ function allowedAgents(
 function requireAgreement({ kind, target: name }: ClientRequest<ServedKind>, offers: Offers, known: KnownAgents): void {
   const pair = differingOffers([...offers, ...offeringAgents({ kind, name }, known)].map(agentOffer));
   if (pair !== undefined) throw differenceError({ kind, name }, pair);
+}
+
+/** Of the agents that the user may reach, those whose application has the target port of the request. Throws the refusal where there is none. */
+function withTargetPort(request: ClientRequest<ServedKind>, allowed: Offers): Offers {
+  if (request.kind !== "app") return allowed;
+  const { target: name, parameters } = request;
+  let refusal: unknown;
+  const having = allowed.filter(({ offered }) => {
+    try {
+      targetPort({ name, tcpPorts: appFacts(offered).tcpPorts }, parameters.port);
+      return true;
+    } catch (thrown) {
+      refusal ??= thrown;
+      return false;
+    }
+  });
+  if (having.length === 0) throw refusal;
+  return having;
 }
 
 /** Those that see the resource healthy first, those that see it unhealthy last; equal ones in random order. `random` is below its argument. Pure. */

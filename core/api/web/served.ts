@@ -18,6 +18,8 @@ export const listedAppSchema = servedSchema.extend({
   type: z.enum(["http", "tcp"]),
   /** Host name at which browsers open it; omitted for one that is not opened in a browser. */
   host: z.string().optional(),
+  /** Target ports of an application of several: `5432,6000-6010`. */
+  ports: z.string().optional(),
 });
 export type ListedApp = z.infer<typeof listedAppSchema>;
 

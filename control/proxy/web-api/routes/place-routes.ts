@@ -6,6 +6,7 @@ import { appFacts } from "../../../../core/resources/app-details.ts";
 import { readDocument } from "../../../../core/resources/document.ts";
 import { type Node, nodeDocument } from "../../../../core/resources/node.ts";
 import { type OfferedHealth, offeredHealths } from "../../../../core/resources/offered.ts";
+import { formatPorts } from "../../../../core/resources/tcp-ports.ts";
 import type { AppSites } from "../../app-front/app-sites.ts";
 import type { Api } from "../api/api.ts";
 import { apiRoute } from "../api/api-route.ts";
@@ -40,9 +41,9 @@ export function placeRoutes(api: Api, { appSites }: PlaceServices): void {
     handler: async ({ auth, query: wanted }) => {
       const { resources } = await auth.listOffered({ kind: "app", ...wanted });
       const apps = resources.map((one) => {
-        const { scheme } = appFacts(one);
+        const { scheme, tcpPorts } = appFacts(one);
         const host = scheme === "http" ? appSites.hostOf(one.name) : undefined;
-        return { ...served(one), type: scheme, ...(host !== undefined && { host }) };
+        return { ...served(one), type: scheme, ...(host !== undefined && { host }), ...(tcpPorts && { ports: formatPorts(tcpPorts) }) };
       });
       return { apps };
     },
