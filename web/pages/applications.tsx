@@ -2,7 +2,7 @@ import type { ListedApp } from "../../core/api/web/served.ts";
 import { call } from "../api/request.ts";
 import { CommandLine } from "../parts/command-line.tsx";
 import { launchPath } from "../text/launch-path.ts";
-import { shellWord } from "../text/size.ts";
+import { proxyAppLine } from "../text/proxy-app-line.ts";
 import { ServedList } from "./served-list.tsx";
 
 /** The applications that the user may reach. */
@@ -62,18 +62,8 @@ function Connect({ row: { name, host, ports } }: { readonly row: ListedApp }) {
       )}
       <h3>Connect from the command line</h3>
       <p>This opens a local port to it, for as long as the command runs:</p>
-      <CommandLine line={`tsh proxy app ${shellWord(name)}${portOption(ports)}`} />
-      {ports !== undefined && !isOnePort(ports) && <p>Put the port that you need after the colon.</p>}
+      <CommandLine line={proxyAppLine(name, ports)} />
+      {ports !== undefined && /\D/.test(ports) && <p>Put the port that you need after the colon.</p>}
     </>
   );
-}
-
-/** Of an application that lists its ports, the first one: a free local port leads there. */
-function portOption(ports: string | undefined): string {
-  const [first] = /^\d+/.exec(ports ?? "") ?? [];
-  return first === undefined ? "" : ` --port=0:${first}`;
-}
-
-function isOnePort(ports: string): boolean {
-  return /^\d+$/.test(ports);
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestAgent } from "../../../../test/inside/connect-agent.ts";
+import { joinServingHost, startTestAgent } from "../../../../test/inside/connect-agent.ts";
 import { startTestCluster, type TestCluster } from "../../../../test/inside/open-cluster.ts";
 import { openBrowser, type WebBrowser } from "../../../../test/inside/web-browser.ts";
 
@@ -269,4 +269,24 @@ test("sessions, recordings, applications, databases, clusters and the plan of up
     { clusters: [] },
     { staged: false },
   ]);
+});
+
+test("applications have the ports of which their users choose one", async () => {
+  await cluster.putRole("dev", { allow: { app_labels: { env: "test" } } });
+  const ada = await openBrowser(cluster, "ada", ["dev"]);
+  const agent = await startTestAgent(cluster, { hostname: "app-1", credentials: await joinServingHost(cluster, "app-1", "app") });
+  try {
+    const app = (name: string, details: Readonly<Record<string, string>>) => ({ kind: "app", name, labels: { env: "test" }, details });
+    const resources = [app("orders", { scheme: "tcp" }), app("pg", { scheme: "tcp", tcp_ports: "5432,6000-6010" })];
+    agent.send({ type: "resources", resources, more: false });
+    await expect.poll(async () => ((await ada("/apps")).body.apps as unknown[]).length).toBe(2);
+    const { apps } = (await ada("/apps")).body;
+    expect(apps).toMatchObject([
+      { name: "orders", type: "tcp" },
+      { name: "pg", type: "tcp", ports: "5432,6000-6010" },
+    ]);
+    expect(apps).not.toMatchObject([{ ports: expect.anything() }, {}]);
+  } finally {
+    agent.end();
+  }
 });
