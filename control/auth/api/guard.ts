@@ -112,15 +112,21 @@ function refusal({ context, callerOf }: Api, { method, handler, browser, isWorki
   const error = toPlatformError(thrown);
   if (error.code === "internal")
     context.log.error("API call failed", { method, error: thrown, stack: thrown instanceof Error ? thrown.stack : undefined });
-  if (thrown instanceof PlatformError && (error.code === "denied" || error.code === "unauthenticated") && !isRecorded) {
+  const reason = refusedFor(error);
+  if (thrown instanceof PlatformError && (reason.code === "denied" || reason.code === "unauthenticated") && !isRecorded) {
     // A session that has ended is nothing to record for every call of its page.
-    const isEnded = browser === undefined && error.code === "unauthenticated" && handler.requestHeader.has(browserSessionHeader);
+    const isEnded = browser === undefined && reason.code === "unauthenticated" && handler.requestHeader.has(browserSessionHeader);
     const caller = isEnded ? undefined : (browser ?? callerOrUndefined(callerOf, handler));
     if (caller !== undefined && caller.kind !== "anonymous") {
-      context.audit.emitRefusal({ event: "access.denied", user: callerName(caller), method, error: error.message, "addr.remote": caller.address });
+      context.audit.emitRefusal({ event: "access.denied", user: callerName(caller), method, error: reason.message, "addr.remote": caller.address });
     }
   }
   return toConnectError(error);
+}
+
+/** The reason of a refusal, also where the caller learns only that there is nothing to be found. */
+function refusedFor(error: PlatformError): PlatformError {
+  return error.code === "not_found" && error.cause instanceof PlatformError ? error.cause : error;
 }
 
 /** Methods that a proxy's web API calls for users. */

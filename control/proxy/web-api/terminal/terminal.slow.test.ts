@@ -232,6 +232,34 @@ describe("after the upgrade", () => {
     expect(await cluster.events("access.denied")).toContainEqual(expect.objectContaining({ user: "guest", method: "signBrowserSsh" }));
   });
 
+  test.for(["observer", "peer"])("a session of another user is closed to one who may log in to its host but not join it, as %s", async (mode) => {
+    await cluster.putRole("loners", { allow: { logins: [login], node_labels: { "*": "*" } } });
+    const loner = await openBrowser(cluster, `lone-${mode}`, ["loners"]);
+    const owner = await openPlain();
+    const sidsOf = async (browser: WebBrowser): Promise<readonly string[]> =>
+      ((await browser("/running-sessions")).body as { sessions: readonly { sid: string; user: string }[] }).sessions
+        .filter(({ user }) => user === "alice")
+        .map(({ sid }) => sid);
+    await expect.poll(() => sidsOf(alice), { timeout: 10_000 }).not.toEqual([]);
+    const [streams, sids] = [host.agent.requests.length, await sidsOf(alice)];
+    expect(await sidsOf(loner)).toEqual([]);
+    for (const session of sids) {
+      const refused = await open(loner, { type: "join", session, mode, ...size });
+      expect(await refused.closed).toMatchObject({ type: "error", error: { code: "not_found" } });
+      expect(refused.received()).toBe(0);
+    }
+    expect(host.agent.requests.length).toBe(streams);
+    // The event has the reason, which the user does not learn.
+    const denied = {
+      user: `lone-${mode}`,
+      method: "signBrowserSsh",
+      error: expect.stringContaining(`may not join sessions of alice on web-1 as ${mode}`),
+    };
+    await expect.poll(() => cluster.events("access.denied")).toContainEqual(expect.objectContaining(denied));
+    owner.send({ type: "end" });
+    await owner.closed;
+  });
+
   test.for([
     ["not JSON", Buffer.from("{"), "invalid"],
     ["a control that is not known", Buffer.from('{"type":"exec"}'), "invalid"],
