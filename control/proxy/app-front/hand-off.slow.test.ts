@@ -97,6 +97,16 @@ describe("the hand-off", () => {
     expect(refused.headers["set-cookie"]).toBeUndefined();
   });
 
+  test("by another site, a form of it to begin or to end a session too, leaves an event with the origin and the application", async () => {
+    const recorded = async () => (await site.world.cluster.events("auth")).filter(({ error }) => String(error).includes("https://forms.test"));
+    const headers = { origin: "https://forms.test", "sec-fetch-site": "cross-site", "content-type": "text/plain" };
+    for (const path of ["/x-platform-auth", "/x-platform-logout"]) expect((await site.call(path, { method: "POST", headers })).status).toBe(403);
+    await until("both are recorded", async () => (await recorded()).length === 2);
+    expect((await recorded()).map(({ app_name, error }) => [app_name, error]).toSorted()).toEqual(
+      ["/x-platform-auth", "/x-platform-logout"].map((path) => ["wiki", `access denied: a page of "https://forms.test" may not send POST ${path}`]),
+    );
+  });
+
   test("without a body is refused at once", async () => {
     const socket = await site.world.connect(wiki, undefined, { ALPNProtocols: ["http/1.1"] });
     // Node's client would send a length.

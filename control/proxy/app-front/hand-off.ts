@@ -5,6 +5,8 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { formatCredential, newSessionCredential, parseCredential } from "../../browser/session-credential.ts";
 import { sameSecret } from "../../same-secret.ts";
+import { foreignPage } from "../foreign-page.ts";
+import type { AuditQueue } from "../routing/audit-queue.ts";
 import { appCookies, appCredential, stateCookie, stateSecret, withoutAppCookies, withoutStateCookie } from "./app-cookies.ts";
 import { ownPath } from "./app-path.ts";
 import type { AppCall, AppSessions } from "./app-sessions.ts";
@@ -15,6 +17,7 @@ import type { SiteAddresses } from "./site-address.ts";
 
 export interface HandOffServices {
   readonly auth: Pick<AuthClient, "beginAppSession" | "endAppSession">;
+  readonly audit: Pick<AuditQueue, "emitRefusal">;
   readonly sessions: Pick<AppSessions, "ended" | "prove" | "userOf">;
   readonly sites: Pick<AppSites, "find">;
   /** Current addresses: ports are known once they are bound. */
@@ -60,7 +63,7 @@ type Body = z.infer<typeof bodySchema>;
 /** Takes a session over, from the page of `showHandOff`: answers where to go on to. A refusal ends the session, and is recorded. Throws PlatformError. */
 export async function finishHandOff(visit: SiteRequest, services: HandOffServices): Promise<void> {
   const { request, response, site } = visit;
-  requireOwnScript(request);
+  requireOwnScript(visit, services);
   const sent = await readJson(request);
   const parsed = bodySchema.safeParse(sent);
   if (!parsed.success) throw new PlatformError("invalid", "could not read the request");
@@ -108,8 +111,10 @@ function nextAddress({ site }: SiteRequest, { path, next }: Body, { sites, addre
 }
 
 /** Ends the browser's session with this application. Throws PlatformError. */
-export async function logOut({ request, response, site, peer }: SiteRequest, { auth, sessions }: HandOffServices): Promise<void> {
-  requireOwnScript(request);
+export async function logOut(visit: SiteRequest, services: HandOffServices): Promise<void> {
+  requireOwnScript(visit, services);
+  const { request, response, site, peer } = visit;
+  const { auth, sessions } = services;
   const credential = appCredential(request.headers.cookie);
   if (credential !== undefined && (await isThere({ credential, app: site.app, peer }, sessions))) {
     await auth.endAppSession({ credential });
@@ -130,10 +135,13 @@ async function isThere(call: AppCall, sessions: HandOffServices["sessions"]): Pr
   }
 }
 
-/** Throws `denied` for a request that a page of another site made. */
-function requireOwnScript({ headers }: IncomingMessage): void {
+/** Throws `denied` for a request that a page of another site made, and records it. */
+function requireOwnScript({ request, site: { app }, peer }: Omit<SiteRequest, "response">, { audit }: Pick<HandOffServices, "audit">): void {
+  const { headers } = request;
   const { origin, host = "" } = headers;
   const site = headers["sec-fetch-site"];
   const isOwn = (origin === undefined || origin.toLowerCase() === `https://${host.toLowerCase()}`) && (site === undefined || site === "same-origin");
-  if (!isOwn) throw new PlatformError("denied", "access denied: only pages of this site may do this");
+  if (isOwn) return;
+  audit.emitRefusal(foreignPage(request, { client: peer, app }));
+  throw new PlatformError("denied", "access denied: only pages of this site may do this");
 }

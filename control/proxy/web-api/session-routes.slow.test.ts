@@ -1,6 +1,8 @@
+import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
 import { callWeb, openBrowser, type WebCall } from "../../../test/inside/web-browser.ts";
+import { dialTerminal } from "../../../test/inside/web-terminal.ts";
 
 let cluster: TestCluster;
 
@@ -40,6 +42,8 @@ describe("a login", () => {
     const before = (await cluster.events("user.login")).length;
     expect((await call("/webapi/v1/sessions", { method: "POST", body, headers })).status).toBe(403);
     expect((await cluster.events("user.login")).length).toBe(before);
+    const error = `access denied: a page of "${headers.origin}" may not send POST /webapi/v1/sessions`;
+    await expect.poll(() => cluster.events("auth")).toContainEqual(expect.objectContaining({ error }));
   });
 
   test("by an HTML form is refused: it is not JSON", async () => {
@@ -54,6 +58,11 @@ describe("every route of the API", () => {
     const mine = await openBrowser(cluster, "carol", ["access"]);
     const { paths } = (await call("/webapi/v1/openapi.json")).body as { paths: Record<string, Record<string, { security: { bearer?: unknown }[] }>> };
     const token = String((await other("/session")).body.token);
+    const byCookieAlone = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods)
+        .filter(([, { security }]) => security.length > 0 && security[0]?.bearer === undefined)
+        .map(([method]) => `${method} ${path}`),
+    );
     for (const [path, methods] of Object.entries(paths)) {
       for (const [method, { security }] of Object.entries(methods)) {
         if (security[0]?.bearer === undefined) continue;
@@ -63,6 +72,8 @@ describe("every route of the API", () => {
       }
     }
     expect((await mine("/sessions")).status).toBe(200);
+    // A page of this site gets its token by the first, and a link of it starts a download by the second. Neither changes anything.
+    expect(byCookieAlone.toSorted()).toEqual(["get /webapi/v1/files/content", "get /webapi/v1/session"]);
   });
 
   test("that is served is declared, and needs a session unless it says otherwise", async () => {
@@ -83,5 +94,46 @@ describe("every route of the API", () => {
       }
     }
     expect(open).toEqual(["post /webapi/v1/sessions"]);
+  });
+});
+
+describe("every WebSocket of the API", () => {
+  const site = (): string => `https://localhost:${cluster.proxy.addresses.web.port}`;
+
+  async function webSockets(): Promise<readonly string[]> {
+    const { paths } = (await call("/webapi/v1/openapi.json")).body as { paths: Record<string, Record<string, { "x-websocket"?: boolean }>> };
+    return Object.keys(paths).filter((path) => Object.values(paths[path] ?? {}).some((operation) => operation["x-websocket"] === true));
+  }
+
+  test("is declared", async () => {
+    expect((await webSockets()).toSorted()).toEqual(["/webapi/v1/files/upload", "/webapi/v1/terminal"]);
+  });
+
+  test("needs a session and a page of this site before the upgrade", async () => {
+    const { cookie } = await openBrowser(cluster, "dora", ["access"]);
+    const foreign = `__Host-platform_session=${crypto.randomUUID()}.${"A".repeat(43)}`;
+    for (const path of await webSockets()) {
+      const dial = async (facts: { cookie?: string; origin?: string }) => await dialTerminal(cluster, { path, ...facts });
+      expect([path, await dial({ origin: site() })]).toEqual([path, 401]);
+      expect([path, await dial({ origin: site(), cookie: foreign })]).toEqual([path, 401]);
+      for (const origin of ["https://evil.test", site().replace("localhost", "app.localhost"), site().replace("https", "http")]) {
+        expect([path, origin, await dial({ cookie, origin })]).toEqual([path, origin, 403]);
+      }
+      expect([path, await dial({ cookie })]).toEqual([path, 403]);
+    }
+  });
+
+  test("ends by a first message with the token of another user, or with none", async () => {
+    const [mine, other] = await Promise.all(["eve", "frank"].map((name) => openBrowser(cluster, name, ["access"])));
+    for (const path of await webSockets()) {
+      for (const first of [{ token: other?.token }, {}]) {
+        const socket = await dialTerminal(cluster, { path, cookie: mine?.cookie, origin: site() });
+        if (typeof socket === "number") throw new Error(`${path} was refused with ${socket}`);
+        const [message, closed] = [once(socket, "message"), once(socket, "close")];
+        socket.send(JSON.stringify(first));
+        const [data] = (await message) as [Buffer];
+        expect([path, JSON.parse(data.toString()), (await closed)[0]]).toMatchObject([path, { type: "error", error: { code: "denied" } }, 1008]);
+      }
+    }
   });
 });

@@ -3,12 +3,22 @@ import { request } from "node:https";
 import type { Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
 import { oneTimeCode } from "../../../test/world/one-time-code.ts";
 
 let cluster: TestCluster;
+/** The auth service fails with a bug. */
+let isBroken = false;
 beforeAll(async () => {
-  cluster = await startTestCluster({ proxy: { publicAddr: { host: "proxy.example.com", port: 443 } } });
+  const authOfProxy = (auth: AuthClient): AuthClient => {
+    const getInvite: AuthClient["getInvite"] = async (...asked) => {
+      if (isBroken) throw new Error("a bug");
+      return await auth.getInvite(...asked);
+    };
+    return Object.assign(Object.create(auth) as AuthClient, { getInvite });
+  };
+  cluster = await startTestCluster({ authOfProxy, proxy: { publicAddr: { host: "proxy.example.com", port: 443 } } });
 });
 afterAll(async () => {
   await cluster[Symbol.asyncDispose]();
@@ -118,6 +128,26 @@ describe("the web API", () => {
     expect(text).toContain("<title>main</title>");
     expect(text).toContain('<a href="/web">');
     expect(text).not.toMatch(/<script|src=|href="(?!\/scripts\/install\.sh"|\/web")|url\(|style="/i);
+  });
+
+  test.for([
+    ["GET", "/web/assets/none.js", 404],
+    ["GET", "/webapi/v1/none", 404],
+    ["POST", "/web/hosts", 405],
+    ["GET", "/%ff", 400],
+    ["GET", "/webapi/v1/hosts", 401],
+    ["POST", "/webapi/v1/sessions", 400],
+    ["GET", "/v1/webapi/users/invite/x", 500],
+  ] as const)("%s %s has the headers of a page on its error", async ([method, path, status]) => {
+    isBroken = status === 500;
+    const answer = await call(path, { method }).finally(() => (isBroken = false));
+    expect(answer.status).toBe(status);
+    const page = (await call("/web/")).headers;
+    const policy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'";
+    // Of the page alone: what it is, and what it may load.
+    const { date: _, etag: _etag, vary: _vary, "content-type": _type, "content-length": _length, ...kept } = page;
+    expect(Object.keys(kept)).toContain("permissions-policy");
+    expect(answer.headers).toMatchObject({ ...kept, "cache-control": "no-store", "content-security-policy": policy });
   });
 
   test("refuses a body that is too long", async () => {

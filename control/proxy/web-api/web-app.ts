@@ -44,6 +44,7 @@ import { recordingRoutes } from "./routes/recording-routes.ts";
 import { resourceRoutes } from "./routes/resource-routes.ts";
 import { rolePreviewRoute } from "./routes/role-preview-route.ts";
 import { windowPreviewRoute } from "./routes/window-preview-route.ts";
+import { safeHeaders } from "./safe-headers.ts";
 import { scriptRoute } from "./script-route.ts";
 import { sessionRoutes } from "./session-routes.ts";
 import { fileRoutes } from "./terminal/file-routes.ts";
@@ -104,7 +105,11 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
     forceCloseConnections: true,
     routerOptions: { maxParamLength: 128 },
     frameworkErrors: (_error, _request, reply) => {
-      void (reply as FastifyReply).code(400).send(errorBody(new PlatformError("invalid", "could not decode the path")));
+      // No hook has run.
+      void (reply as FastifyReply)
+        .headers(safeHeaders)
+        .code(400)
+        .send(errorBody(new PlatformError("invalid", "could not decode the path")));
     },
   });
   addSafeHeaders(app);
@@ -121,7 +126,7 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
   launchPageRoute(app);
   plainUpgradeRoute(app);
   uiRoutes(app, { archive: uiArchive });
-  const api = createApi(app, browserSessions(services.auth, services.clusterName), services);
+  const api = createApi(app, browserSessions(services.auth, services.clusterName), { version: services.version, audit: services.routing.audit });
   const openSockets = new OpenSockets(services);
   const sessionsEnded = (): void => {
     services.sessionsEnded();
@@ -183,14 +188,7 @@ function socketRoutes(
 
 function addSafeHeaders(app: FastifyInstance): void {
   app.addHook("onRequest", async (_request, reply) => {
-    reply.headers({
-      "Referrer-Policy": "no-referrer",
-      "Cache-Control": "no-store",
-      "X-Content-Type-Options": "nosniff",
-      "X-Frame-Options": "DENY",
-      "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
-      "Strict-Transport-Security": "max-age=31536000",
-    });
+    reply.headers(safeHeaders);
   });
 }
 

@@ -1,6 +1,7 @@
 import fastify, { type FastifyInstance, type InjectOptions } from "fastify";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
+import type { AuditFacts } from "../../../../core/audit/audit-events.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { createLog } from "../../../../core/log/log.ts";
 import { authClientOf } from "../../../../test/inside/auth-client-of.ts";
@@ -16,9 +17,11 @@ const client = authClientOf({});
 let app: FastifyInstance;
 let api: Api;
 let bodiesSeen: unknown[];
+let refusals: AuditFacts[];
 
 beforeEach(async () => {
   bodiesSeen = [];
+  refusals = [];
   app = fastify();
   addErrors(app, createLog({ level: "error", format: "text", write: () => {} }));
   api = createApi(
@@ -34,7 +37,7 @@ beforeEach(async () => {
       },
       clientOf: () => client,
     },
-    { version: "1.2.3" },
+    { version: "1.2.3", audit: { emitRefusal: (facts) => void refusals.push(facts) } },
   );
   apiRoute(api, {
     method: "POST",
@@ -105,6 +108,15 @@ describe("a route that declares nothing else", () => {
     expect(broken.statusCode).toBe(status);
   });
 
+  test("that a page of another site calls leaves an event, and one that only reads does not", async () => {
+    await make({ ...logged(), origin: "https://evil.test" }, { url: "/webapi/v1/things/box?secret=1" });
+    const error = 'access denied: a page of "https://evil.test" may not send POST /webapi/v1/things/box';
+    expect(refusals).toEqual([{ event: "auth", error, "addr.remote": "127.0.0.1" }]);
+    await make({ ...logged(), origin: "https://evil.test" }, { method: "GET", url: "/webapi/v1/me" });
+    await make({ ...logged(), authorization: "" });
+    expect(refusals).toHaveLength(1);
+  });
+
   test("serves pages of its own site", async () => {
     expect((await make({ ...logged(), origin: "https://proxy.test", "sec-fetch-site": "same-origin" })).statusCode).toBe(200);
   });
@@ -126,7 +138,7 @@ describe("a route that declares nothing else", () => {
 
 test("a route of the API that is added in any other way stops the start", () => {
   const bare = fastify();
-  createApi(bare, api.sessions, { version: "1" });
+  createApi(bare, api.sessions, { version: "1", audit: api.audit });
   for (const url of ["/webapi/v1/planted", "/webapi/v1/:any", "/webapi/v1/*", "/WEBAPI/v1/x"]) {
     expect(() => bare.get(url, () => "open")).toThrow(/apiRoute/);
   }

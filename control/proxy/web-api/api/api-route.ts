@@ -3,6 +3,7 @@ import type { z } from "zod";
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { canonicalIp } from "../../../../core/transport/canonical-ip.ts";
+import { foreignPage } from "../../foreign-page.ts";
 import type { Api } from "./api.ts";
 import { type BrowserUser, requireBearer, requireOwnPage, requireSession } from "./authenticate.ts";
 import type { ApiPath, ApiSchema } from "./declared-route.ts";
@@ -101,9 +102,10 @@ export function apiRoute<S extends ApiSchema>(api: Api, route: UserRoute<S> | Pu
 /** Users of requests that are admitted. */
 const admitted = new WeakMap<FastifyRequest, BrowserUser>();
 
-function gate<S extends ApiSchema>({ sessions }: Api, route: UserRoute<S> | PublicRoute<S>): onRequestAsyncHookHandler {
+function gate<S extends ApiSchema>({ sessions, audit }: Api, route: UserRoute<S> | PublicRoute<S>): onRequestAsyncHookHandler {
   return async (request) => {
-    requireOwnPage(request);
+    // What only reads is asked for by many pages, and gives them nothing.
+    requireOwnPage(request, () => route.method === "GET" || audit.emitRefusal(foreignPage(request, { client: addressOf(request) })));
     if (route.public === true) return;
     const { user, credential } = await requireSession(request, sessions, addressOf(request));
     if (route.authentication !== "session") requireBearer(request, credential);

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from "fastify";
+import type { AuditQueue } from "../../routing/audit-queue.ts";
 import type { BrowserSessions } from "./authenticate.ts";
 import type { DeclaredRoute } from "./declared-route.ts";
 import { openApiDocument } from "./open-api.ts";
@@ -7,13 +8,19 @@ import { openApiDocument } from "./open-api.ts";
 export interface Api {
   readonly app: FastifyInstance;
   readonly sessions: BrowserSessions;
+  /** For requests of pages of other sites. */
+  readonly audit: Pick<AuditQueue, "emitRefusal">;
   /** All routes, in the order of their declaration. */
   readonly declared: DeclaredRoute[];
 }
 
 /** A new API on this server, with the document that describes all its routes: `GET /webapi/v1/openapi.json`, public. */
-export function createApi(app: FastifyInstance, sessions: BrowserSessions, { version }: { readonly version: string }): Api {
-  const api: Api = { app, sessions, declared: [] };
+export function createApi(
+  app: FastifyInstance,
+  sessions: BrowserSessions,
+  { version, audit }: { readonly version: string } & Pick<Api, "audit">,
+): Api {
+  const api: Api = { app, sessions, audit, declared: [] };
   app.addHook("onRoute", ({ method, url }) => requireDeclared(api, { method, url }));
   let text: string | undefined;
   app.get(documentPath, { exposeHeadRoute: false }, async (_request, reply) => {

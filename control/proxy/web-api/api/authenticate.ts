@@ -58,12 +58,13 @@ export function isBearerOf(token: string, credential: SessionCredential): boolea
 
 /**
  * Throws `denied` for a request that a page of another site made; an application under a sub-domain of ours is another site too. Programs that are not
- * browsers send none of these headers. The browser has compared Host with the web certificate.
+ * browsers send none of these headers. The browser has compared Host with the web certificate. `refused` is called before the refusal.
  */
-export function requireOwnPage({ headers }: Pick<FastifyRequest, "headers">): void {
+export function requireOwnPage({ headers }: Pick<FastifyRequest, "headers">, refused: () => unknown): void {
   const { origin, host = "" } = headers;
   const site = headers["sec-fetch-site"];
   const isOwnOrigin = origin === undefined || origin.toLowerCase() === `https://${host.toLowerCase()}`;
   if (isOwnOrigin && (site === undefined || site === "same-origin" || (site === "none" && origin === undefined))) return;
+  refused();
   throw new PlatformError("denied", "access denied: the API answers only pages of this site");
 }

@@ -2,6 +2,7 @@ import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { errorBody, httpStatus } from "../answer-errors.ts";
+import { safeHeaders } from "../safe-headers.ts";
 
 /** Time for the browser to read the refusal, ms. */
 const lingerMs = 3_000;
@@ -14,8 +15,7 @@ export function refuseUpgrade(connection: Duplex, error: PlatformError): void {
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Error"}`,
     "Content-Type: application/json; charset=utf-8",
     `Content-Length: ${Buffer.byteLength(body)}`,
-    "Cache-Control: no-store",
-    "X-Content-Type-Options: nosniff",
+    ...Object.entries(safeHeaders).map(([name, value]) => `${name}: ${value}`),
     "Connection: close",
   ];
   connection.end(`${head.join("\r\n")}\r\n\r\n${body}`);

@@ -4,6 +4,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import { PlatformError, toPlatformError } from "../../../../core/errors/platform-error.ts";
 import { ipOf } from "../../../../core/transport/host-port.ts";
+import { foreignPage } from "../../foreign-page.ts";
 import type { Api } from "./api.ts";
 import { apiRoute } from "./api-route.ts";
 import { type BrowserUser, requireOwnPage, requireSession } from "./authenticate.ts";
@@ -77,9 +78,9 @@ export function socketRoute(api: Api, route: SocketRoute, services: SocketServic
   };
 }
 
-/** Throws `denied` for a page of another site, and `unauthenticated` without a session. */
+/** Throws `denied` for a page of another site, which is recorded, and `unauthenticated` without a session. */
 async function admit(request: IncomingMessage, { api, peer }: { readonly api: Api; readonly peer: string }): Promise<BrowserUser> {
-  requireOwnPage(request);
+  requireOwnPage(request, () => api.audit.emitRefusal(foreignPage(request, { client: peer })));
   // Every browser sends it with a WebSocket.
   const { user } = await requireSession(request, api.sessions, ipOf(peer));
   if (request.headers.origin === undefined) throw new PlatformError("denied", "access denied: the API answers only pages of this site");

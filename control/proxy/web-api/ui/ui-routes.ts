@@ -2,6 +2,7 @@ import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import { safeHeaders } from "../safe-headers.ts";
 import { readArchive, type UiFile } from "./read-archive.ts";
 
 /** `GET /web…`: the Web UI. Its files come from memory; every other path below it is the one page, which finds its way by itself. */
@@ -32,18 +33,15 @@ export function uiRoutes(app: FastifyInstance, { archive }: { archive(): Promise
     const file = (await files()).get(request.params.name);
     if (file === undefined || request.params.name === "index.html") throw new PlatformError("not_found", "not found", { hint: "reload the page" });
     // Its name changes with its content.
-    return await send(request, reply.headers({ ...assetHeaders, "Cache-Control": "public, max-age=31536000, immutable" }), file);
+    return await send(request, reply.headers({ ...safeHeaders, "Cache-Control": "public, max-age=31536000, immutable" }), file);
   });
 }
-
-/** No page of another site may have a part of ours, and none of ours may reach into another. */
-const assetHeaders = { "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin" };
 
 /**
  * Only our own files run the page, nothing in it can make code out of text, and it talks to this proxy alone. `styles`: it may make styles of its own.
  */
 const pageHeaders = (styles: boolean): Readonly<Record<string, string>> => ({
-  ...assetHeaders,
+  ...safeHeaders,
   "Content-Security-Policy": [
     "default-src 'none'",
     "script-src 'self'",
@@ -57,7 +55,6 @@ const pageHeaders = (styles: boolean): Readonly<Record<string, string>> => ({
     "require-trusted-types-for 'script'",
     "trusted-types 'none'",
   ].join("; "),
-  "Permissions-Policy": "publickey-credentials-get=(self), clipboard-read=(self), clipboard-write=(self), camera=(), microphone=(), geolocation=()",
   // The page names its files: it is asked for each time, and answered with 304 while it is the same.
   "Cache-Control": "no-cache",
 });
