@@ -95,6 +95,15 @@ export class AppSession {
     this.#chunk?.add(request);
   }
 
+  /** Records that a page of another site was refused. `more`: such refusals since the event before. */
+  refusedOrigin(origin: string, more: number): void {
+    const { server_id, server_name, user, sid, app_name, "addr.remote": remote } = sessionFields(this.#facts, this.#deps);
+    const others = more === 0 ? "" : `, after ${more} more since the last event`;
+    const error = `access denied: a page of ${JSON.stringify(origin.slice(0, 256))} may not open a WebSocket to this application${others}`;
+    const who = { server_id, server_name, user, sid, app_name, ...(remote !== undefined && { "addr.remote": remote }) };
+    void recordOrLog(this.#deps, { event: "auth", error, ...who });
+  }
+
   /** One of its connections has ended. */
   left({ received, transmitted, reason }: Left): void {
     this.#bytes.received += received;

@@ -65,6 +65,21 @@ describe("the audit of a web application", () => {
     expect(named(service.events, "app.session.start").map((event) => ("user" in event ? event.user : ""))).toEqual(["alice", "bob"]);
   });
 
+  test("has one event a minute for pages of other sites that open WebSockets in the user's name", async () => {
+    await using upstream = await WebUpstream.open();
+    const service = await world.service({ spec: { uri: upstream.uri } });
+    const asked = ["GET /ws HTTP/1.1", "Host: web.test", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"];
+    const key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
+    for (const origin of ["https://evil.test", "https://evil.test", "https://worse.test"]) {
+      const { tls } = await world.enter({}, service);
+      expect(await askRaw(tls, [...asked, key, `Origin: ${origin}`, "", ""].join("\r\n"))).toMatch(/^HTTP\/1\.1 403 /);
+    }
+    const error = expect.stringContaining('a page of "https://evil.test" may not open a WebSocket');
+    const who = { user: "alice", sid, app_name: "web", server_name: "apps-1", "addr.remote": "192.0.2.7:40000" };
+    expect(named(service.events, "auth")).toEqual([expect.objectContaining({ ...who, error })]);
+    expect(upstream.seen).toEqual([]);
+  });
+
   test("that cannot be kept begins no session", async () => {
     await using upstream = await WebUpstream.open();
     const record = () => Promise.reject(new PlatformError("limit", "the disk is full"));

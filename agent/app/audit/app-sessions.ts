@@ -1,6 +1,7 @@
 import type { CertifiedUser } from "../../../core/audit/recorded-user.ts";
 import type { PlatformError } from "../../../core/errors/platform-error.ts";
 import { AppSession, type AuditDeps, type Left, type SessionFacts, usualChunkMs } from "./app-session.ts";
+import { ForeignOrigins } from "./foreign-origins.ts";
 import type { AskedRequest } from "./recorded-request.ts";
 
 const usualTimes = {
@@ -16,6 +17,8 @@ export interface AppVisit {
   /** A request may go on. Throws PlatformError when it has to be recorded and cannot be. */
   ready(): Promise<void>;
   request(request: AskedRequest): void;
+  /** A page of this origin wanted to open a WebSocket in the user's name, and was refused: the audit log has one event a minute of each user and application. */
+  refusedOrigin(origin: string): void;
   /** The connection has ended. Call it once. */
   leave(left: Left): void;
 }
@@ -44,6 +47,7 @@ export class AppSessions {
   readonly #signal: AbortSignal;
   readonly #times: typeof usualTimes;
   readonly #mostWaiting: number;
+  readonly #foreign = new ForeignOrigins();
   readonly #known = new Map<string, Known>();
   /** Of them, those without connections, in the order in which the last one left. */
   readonly #waiting = new Map<string, Known>();
@@ -73,12 +77,20 @@ export class AppSessions {
     return {
       ready: async () => await known.session.ready(),
       request: (request) => known.session.request(request),
+      refusedOrigin: (origin) => {
+        const more = this.#foreign.take(facts.user, facts.app.name, this.#now());
+        if (more !== undefined) known.session.refusedOrigin(origin, more);
+      },
       leave: (left) => {
         known.session.left(left);
         known.visits.delete(end);
         if (known.visits.size === 0) this.#wait(key, known);
       },
     };
+  }
+
+  #now(): Date {
+    return (this.#deps.now ?? (() => new Date()))();
   }
 
   #begin(key: string, facts: SessionFacts, certified: CertifiedUser): Known {

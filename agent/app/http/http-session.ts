@@ -15,7 +15,7 @@ export interface HttpSession {
   readonly server: string;
   readonly assertion: Assertion;
   readonly upstream: Upstream;
-  readonly visit: Pick<AppVisit, "ready" | "request">;
+  readonly visit: Pick<AppVisit, "ready" | "request" | "refusedOrigin">;
   /** The user did something. */
   readonly touch: () => void;
   readonly log: Pick<Log, "info" | "debug">;

@@ -28,13 +28,10 @@ export function judgeTarget({ method, target, hosts, headers }: JudgedFacts): Ju
   return { target: rest.startsWith("/") ? rest : `/${rest}`, host };
 }
 
-/** Refuses to open a two-way connection for a page of another site: browsers send the cookies of the user with it. Throws HttpRefusal. Pure. */
-export function judgeOrigin(headers: readonly HeaderField[], host: string, cors: AppCors | undefined): void {
+/** The origin of a page of another site, which may not open a two-way connection: browsers send the cookies of the user with it. Pure. */
+export function foreignOrigin(headers: readonly HeaderField[], host: string, cors: AppCors | undefined): string | undefined {
   const origins = headers.filter(([name]) => name.toLowerCase() === "origin").map(([, value]) => value);
-  for (const origin of origins) {
-    if (isOwnOrigin(origin, host) || isListed(origin, cors)) continue;
-    throw new HttpRefusal(403, "a page of another site may not open connections to this application");
-  }
+  return origins.find((origin) => !isOwnOrigin(origin, host) && !isListed(origin, cors));
 }
 
 function isOwnOrigin(origin: string, host: string): boolean {

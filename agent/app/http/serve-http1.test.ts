@@ -54,7 +54,7 @@ async function serve(bytes: string) {
       () => new Date(),
     ),
     upstream,
-    visit: { ready: async () => {}, request: () => {} },
+    visit: { ready: async () => {}, request: () => {}, refusedOrigin: () => {} },
     touch: () => {},
     log: silentLog,
     signal: over.signal,

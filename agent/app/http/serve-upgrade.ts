@@ -9,7 +9,7 @@ import { closing, encodeHead, endSoon, refuseRaw } from "../../http/raw-response
 import type { UpgradeAnswer } from "../../http/upstream-http1.ts";
 import { HttpRefusal, refusalResponse, unreached } from "./http-refusal.ts";
 import type { HttpSession } from "./http-session.ts";
-import { judgeOrigin, judgeTarget } from "./judge-request.ts";
+import { foreignOrigin, judgeTarget } from "./judge-request.ts";
 import { responseHeaders } from "./response-headers.ts";
 import { logRefusal, noteOf, preparedRequest } from "./serve-exchange.ts";
 
@@ -27,7 +27,7 @@ export async function serveUpgrade(request: IncomingMessage, socket: Duplex, ses
   try {
     const judged = judgeTarget(asked);
     if (asked.body !== undefined) throw new HttpRefusal(400, "a request for another protocol has no body");
-    judgeOrigin(asked.headers, judged.host, session.app.cors);
+    requireOwnOrigin(asked.headers, judged.host, session);
     const sent = await preparedRequest({ asked, judged }, session, { signal: gone.signal, onInform: () => {} });
     const answer = await session.upstream.upgrade(sent, fieldOf(asked.headers, "upgrade") ?? "").catch((thrown: unknown) => {
       throw unreached(session.app.name, thrown);
@@ -41,6 +41,14 @@ export async function serveUpgrade(request: IncomingMessage, socket: Duplex, ses
     logRefusal(refusal, session);
     refuseRaw(socket, refusalResponse(refusal, asked.headers));
   }
+}
+
+/** Throws HttpRefusal for a page of another site, and records it. */
+function requireOwnOrigin(headers: readonly HeaderField[], host: string, { app, visit }: Pick<HttpSession, "app" | "visit">): void {
+  const foreign = foreignOrigin(headers, host, app.cors);
+  if (foreign === undefined) return;
+  visit.refusedOrigin(foreign);
+  throw new HttpRefusal(403, "a page of another site may not open connections to this application");
 }
 
 interface Passage {
