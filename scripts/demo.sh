@@ -367,11 +367,13 @@ curl -ksf "https://$proxy/web/" | grep -q '<title>'
 if [ "${CHECK:-}" = 1 ] && can chromium; then
   # The service takes each one-time code once, and the next one early.
   while [ $(($(date +%s) / 30 + 1)) -le "$used" ]; do sleep 1; done
-  say "The same in Chromium: the page leads to the login, and back"
-  "$node" --no-warnings -e 'import("./test/world/visit-app.ts").then(({ visitApp }) => visitApp(JSON.parse(process.argv[1]))).then(console.log)' \
-    "$(printf '{"url":"https://%s/","rules":"%s","user":"alice","password":"%s","code":"%s"}' "$site" "$rules" "$password" "$(code 1)")" >"$work/dumped"
-  grep -E '"value": "Mozilla|"sub": "alice"' "$work/dumped"
+  say "The same in Chromium: the page leads to the login, and back; then a shell on the host, opened from the Web UI's list"
+  "$node" --no-warnings -e 'import("./test/world/visit-demo.ts").then(({ visitDemo }) => visitDemo(JSON.parse(process.argv[1]))).then(({ app, terminal }) => console.log([app, terminal].join("\n")))' \
+    "$(printf '{"app":"https://%s/","hosts":"https://%s/web/hosts","host":"%s","login":"%s","rules":"%s","user":"alice","password":"%s","code":"%s"}' \
+      "$site" "$proxy" "$node_name" "$login" "$rules" "$password" "$(code 1)")" >"$work/dumped"
+  grep -E '"value": "Mozilla|"sub": "alice"|^terminal: 42 on' "$work/dumped"
   grep -q '"sub": "alice"' "$work/dumped"
+  grep -q "^terminal: 42 on $host\$" "$work/dumped"
 fi
 
 . scripts/demo-kubernetes.sh

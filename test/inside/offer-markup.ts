@@ -9,11 +9,16 @@ import { recordSession } from "./record-session.ts";
 /** A text of a host or a user, which a page has to show as it is. */
 export const markup = (place: string): string => `<img src=x onerror=alert(1)>${place}<script>alert(2)</script>`;
 
+/** The version of a host with markup: longer ones are refused. */
+export const markupVersion = "1.2.3<b>";
+/** The place whose markup no page shows: names of other applications count only where they are offered. */
+export const droppedMarkup = "required";
+
 /** Hosts that have put markup into each text that is theirs. */
 export async function offerMarkup(cluster: TestCluster): Promise<TestAgent[]> {
   const credentials = await joinServingHost(cluster, "evil-1", "app");
   const [app, db] = await Promise.all([
-    startTestAgent(cluster, { hostname: "evil-1", credentials, labels: { env: markup("label") }, version: "1.2.3<b>", services: ["ssh", "app"] }),
+    startTestAgent(cluster, { hostname: "evil-1", credentials, labels: { env: markup("label") }, version: markupVersion, services: ["ssh", "app"] }),
     joinServingHost(cluster, "evil-2", "db").then((own) => startTestAgent(cluster, { hostname: "evil-2", credentials: own, services: ["db"] })),
   ]);
   const health = { health: "unhealthy", health_error: markup("error") };

@@ -9,7 +9,8 @@ import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { putRole } from "../world/put-role.ts";
-import { appAddresses, echoedOver, openShownApp, type ShownRequest, shownUser } from "../world/shown-app.ts";
+import { reportViolations } from "../world/report-violations.ts";
+import { appAddresses, echoedOver, events, eventsScript, openShownApp, type ShownRequest, shownUser, uploadScript } from "../world/shown-app.ts";
 import { until } from "../world/until.ts";
 
 const proxyHost = "access.test";
@@ -45,7 +46,7 @@ ${["wiki", "shop", "news"].map((name) => app(name)).join("")}${app("desk", ", pu
     await until("the agent offers them", async () => (await mallory.call("/app-sites/desk.other.test")).status === 200);
     const rules = [`MAP ${proxyHost} 127.0.0.1`, `MAP *.${proxyHost} 127.0.0.1`, "MAP desk.other.test 127.0.0.1", "MAP * ~NOTFOUND"];
     chromium = await openChromium([`--host-resolver-rules=${rules.join(", ")}`]);
-    context = await chromium.browser.newContext({ ignoreHTTPSErrors: true });
+    context = await chromium.newContext();
     // What is not there by then never comes, and the page at that time says why.
     context.setDefaultTimeout(60_000);
     page = await context.newPage();
@@ -144,6 +145,12 @@ ${["wiki", "shop", "news"].map((name) => app(name)).join("")}${app("desk", ", pu
     expect(upstream.seen).toEqual([]);
   });
 
+  test("a page gets each event of a stream when it is sent, and uploads megabytes as they are", async () => {
+    await page.goto(at("wiki"));
+    expect(await page.evaluate(eventsScript)).toEqual(events);
+    expect(await page.evaluate(uploadScript)).toBe(true);
+  });
+
   test("an application signs the browser in to those that it needs; one that is forbidden is named, and the page leads on", async () => {
     await page.goto(at("board", "/b?x=1"));
     await page.getByText(/vault/).first().waitFor();
@@ -164,5 +171,12 @@ ${["wiki", "shop", "news"].map((name) => app(name)).join("")}${app("desk", ", pu
     await page.goto(at("wiki", "/a"));
     await page.waitForURL(/\/web\/launch\//);
     await page.getByLabel("Password").waitFor();
+  });
+
+  test("no page of the proxy has broken its policy; one that does is noticed", async () => {
+    expect(chromium.violations).toEqual([]);
+    await page.goto(at(proxyHost, "/web/"));
+    await page.evaluate(reportViolations.breakPolicy);
+    await expect.poll(() => chromium.violations).toEqual([expect.stringContaining("img-src https://evil.test/picture.png")]);
   });
 });

@@ -8,7 +8,7 @@ import { type AppWorld, appWorld, proxyHost } from "../../control/proxy/app-fron
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import type { TestAgent } from "../inside/connect-agent.ts";
 import { enrolUser, type TestUser } from "../inside/enrol-user.ts";
-import { markup, offerMarkup } from "../inside/offer-markup.ts";
+import { droppedMarkup, markup, markupVersion, offerMarkup } from "../inside/offer-markup.ts";
 import { type Chromium, openChromium } from "../world/chromium/chromium.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { codeAt } from "../world/one-time-code.ts";
@@ -17,12 +17,12 @@ import { until } from "../world/until.ts";
 /** Pages of the Web UI, with the places whose texts they and their dialogs show. */
 const pages = {
   hosts: ["label"],
-  apps: ["app", "app-label", "error"],
-  databases: ["db", "db-label", "error"],
+  apps: ["app", "app-label", "error", "address"],
+  databases: ["db", "db-label", "error", "protocol"],
   sessions: ["login", "session-user", "guest"],
   recordings: ["recorded-user"],
   audit: ["event"],
-  inventory: ["detail"],
+  inventory: ["detail", "schedule"],
   updates: [],
   users: [],
   roles: ["role"],
@@ -76,7 +76,7 @@ describe.skipIf(!hasProgram("chromium"))("hostile hosts, applications and visito
     const port = world.cluster.proxy.addresses.web.port;
     const rules = [`MAP ${proxyHost}:443 127.0.0.1:${port}`, `MAP *.${proxyHost}:443 127.0.0.1:${port}`, "MAP * ~NOTFOUND"];
     chromium = await openChromium([`--host-resolver-rules=${rules.join(", ")}`]);
-    context = await chromium.browser.newContext({ ignoreHTTPSErrors: true, userAgent: markup("browser") });
+    context = await chromium.newContext({ userAgent: markup("browser") });
     context.setDefaultTimeout(60_000);
     page = await watched(context, troubles);
     await page.goto(at(`/web/launch/${wiki}?path=%2F`));
@@ -113,11 +113,13 @@ describe.skipIf(!hasProgram("chromium"))("hostile hosts, applications and visito
       await page.getByRole("dialog").waitFor({ state: "detached" });
     }
     for (const place of places) expect(shown).toContain(markup(place));
-    expect(troubles).toEqual([]);
+    if (name === "hosts" || name === "inventory") expect(shown).toContain(markupVersion);
+    expect(shown).not.toContain(markup(droppedMarkup));
+    expect([...troubles, ...chromium.violations]).toEqual([]);
   });
 
   test("a page of an application can neither call the Web UI, nor frame it, nor open its WebSockets, nor sign out of another application", async () => {
-    await using own = await chromium.browser.newContext({ ignoreHTTPSErrors: true, storageState: await context.storageState() });
+    await using own = await chromium.newContext({ storageState: await context.storageState() });
     const evil = await own.newPage();
     await evil.goto(at("/", wiki));
     const outcome = await evil.evaluate<Record<string, unknown>>(`(async () => {
@@ -139,7 +141,7 @@ describe.skipIf(!hasProgram("chromium"))("hostile hosts, applications and visito
         frame: frame.contentDocument === null ? "refused" : "read",
       };
     })()`);
-    expect(outcome).toEqual({ read: "refused", write: "refused", posted: 0, socket: "refused", frame: "refused" });
+    expect(outcome).toEqual({ read: "refused", write: "refused", posted: "refused", socket: "refused", frame: "refused" });
     for (const address of [at("/webapi/v1/sessions"), at("/x-platform-logout", `shop.${proxyHost}`), at("/x-platform-auth", `shop.${proxyHost}`)]) {
       await evil.goto(at("/", wiki));
       const answered = evil.waitForResponse((response) => response.request().method() === "POST");
@@ -205,6 +207,10 @@ describe.skipIf(!hasProgram("chromium"))("hostile hosts, applications and visito
     expect([await ask(world, { host: wiki, cookie: app }), await ask(world, { host: proxyHost, cookie: site, path: "/webapi/v1/session" })]).toEqual([
       401, 401,
     ]);
+  });
+
+  test("no page of the proxy has broken its policy", () => {
+    expect(chromium.violations).toEqual([]);
   });
 });
 

@@ -11,8 +11,9 @@ import type { User } from "../world/cluster-user.ts";
 import { type BrowserName, type EitherBrowser, openEitherBrowser } from "../world/either-browser.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { putRole } from "../world/put-role.ts";
+import { reportViolations } from "../world/report-violations.ts";
 import { long } from "../world/rounds.ts";
-import { appAddresses, echoedOver, openShownApp, type ShownRequest, shownUser } from "../world/shown-app.ts";
+import { appAddresses, echoedOver, events, eventsScript, openShownApp, type ShownRequest, shownUser, uploadScript } from "../world/shown-app.ts";
 import { followSize, openAsked } from "../world/terminal-page.ts";
 import { until } from "../world/until.ts";
 
@@ -57,6 +58,7 @@ ${app("wiki")}${app("shop")}${app("desk", ", public_addr: desk.other.test")}${ap
       let context: BrowserContext;
       let page: Page;
       let user: User;
+      const violations: string[] = [];
 
       beforeAll(async () => {
         user = await cluster.user(`user-of-${name}`, { roles: "all", logins: login, noLogin: true });
@@ -70,6 +72,8 @@ ${app("wiki")}${app("shop")}${app("desk", ", public_addr: desk.other.test")}${ap
         const made = await context.newPage();
         await made.setViewport({ width: 1280, height: 800 });
         made.on("dialog", (dialog) => void dialog.accept().catch(() => {}));
+        await made.exposeFunction(reportViolations.binding, (text: string) => reportViolations.keep(violations, text));
+        await made.evaluateOnNewDocument(reportViolations.script);
         return made;
       }
 
@@ -117,6 +121,12 @@ ${app("wiki")}${app("shop")}${app("desk", ", public_addr: desk.other.test")}${ap
         expect(upstream.seen).toEqual([]);
       });
 
+      test("a page gets each event of a stream when it is sent, and uploads megabytes as they are", async () => {
+        await page.goto(at("wiki"));
+        expect(await page.evaluate(eventsScript)).toEqual(events);
+        expect(await page.evaluate(uploadScript)).toBe(true);
+      });
+
       describe("a terminal", () => {
         const screen = async (): Promise<string> =>
           String(
@@ -143,9 +153,6 @@ ${app("wiki")}${app("shop")}${app("desk", ", public_addr: desk.other.test")}${ap
         }
 
         beforeAll(async () => {
-          await page.evaluateOnNewDocument(
-            "globalThis.violations = []; document.addEventListener('securitypolicyviolation', (event) => violations.push(event.violatedDirective))",
-          );
           await page.goto(at(proxyHost, `/web/terminal?node=${node}&login=${login}`));
           await openAsked(page);
           await plainShell();
@@ -162,7 +169,6 @@ ${app("wiki")}${app("shop")}${app("desk", ", public_addr: desk.other.test")}${ap
           await expect.poll(screen, pollMs).toMatch(/^[67]\d 2\d\d$/m);
           await chord("Control", "KeyC");
           await line(followSize.end);
-          expect(await page.evaluate("violations")).toEqual([]);
         });
 
         test("has programs that take the whole screen, and gives it back; Ctrl-C interrupts", async () => {
@@ -213,10 +219,15 @@ ${app("wiki")}${app("shop")}${app("desk", ", public_addr: desk.other.test")}${ap
           await openAsked(page);
           await audited(cluster, "session.end", (event) => event.user === user.name);
           await plainShell();
-          expect(await page.evaluate("violations")).toEqual([]);
           await line("exit 7");
           await expect.poll(() => textOf("[role=alert]"), pollMs).toContain("The session ended with status 7.");
         });
+      });
+
+      test("no page of the proxy has broken its policy; one that does is noticed", async () => {
+        expect(violations).toEqual([]);
+        await page.evaluate(reportViolations.breakPolicy);
+        await expect.poll(() => violations).toEqual([expect.stringContaining("img-src https://evil.test/picture.png")]);
       });
     });
   }

@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openShellPage, type ShellPage } from "../inside/shell-page.ts";
 import { hasProgram } from "../world/has-program.ts";
+import { takeDownloads } from "../world/take-downloads.ts";
 import { faultsEverywhere } from "../world/ui-page.ts";
 
 describe.skipIf(!hasProgram("chromium"))("files of a terminal's host in Chromium", () => {
@@ -27,13 +28,7 @@ describe.skipIf(!hasProgram("chromium"))("files of a terminal's host in Chromium
     const [first, second] = [randomBytes(3_000_000), randomBytes(2_000_000)];
     const [folder, dialog] = [await mkdtemp(join(tmpdir(), "platform-downloads-")), page.getByRole("dialog")];
     try {
-      // The browser is another user of this machine.
-      await chmod(folder, 0o777);
-      const cdp = await all.context.newCDPSession(page);
-      const { targetInfo } = (await cdp.send("Target.getTargetInfo")) as { targetInfo: { browserContextId?: string } };
-      const { browserContextId = "" } = targetInfo;
-      const browser = await all.ui.chromium.browser.newBrowserCDPSession();
-      await browser.send("Browser.setDownloadBehavior", { behavior: "allow", browserContextId, downloadPath: folder });
+      await takeDownloads(page, all.ui.chromium, folder);
       await page.getByRole("button", { name: "Files…" }).click();
       const send = async (buffer: Buffer, more: readonly string[] = []): Promise<void> => {
         await dialog

@@ -1,18 +1,31 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestAgent, type TestAgent } from "../inside/connect-agent.ts";
+import { joinServingHost, startTestAgent, type TestAgent } from "../inside/connect-agent.ts";
 import { enrolUser, type TestUser } from "../inside/enrol-user.ts";
 import { startTestCluster, type TestCluster } from "../inside/open-cluster.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { codeAt } from "../world/one-time-code.ts";
-import { faultsEverywhere, faultsOf, openUiPage, type UiPage } from "../world/ui-page.ts";
+import { takeDownloads } from "../world/take-downloads.ts";
+import { faultsOf, openUiPage, type UiPage } from "../world/ui-page.ts";
 
 /** Where pictures of each page go; left out: none are made. */
 const pictures = process.env.UI_PICTURES;
 
-const pages = "hosts apps databases kubernetes sessions recordings audit inventory updates users roles tokens locks explain account".split(" ");
+/** The rollout of two groups. */
+const rollout = {
+  kind: "upgrade_rollout",
+  version: "v1",
+  metadata: { name: "default" },
+  spec: {
+    groups: [
+      { name: "test", labels: { env: "test" } },
+      { name: "prod", labels: { env: "prod" } },
+    ],
+  },
+};
 
 const [desk, phone] = [
   { width: 1280, height: 800 },
@@ -22,6 +35,8 @@ const [desk, phone] = [
 describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
   let cluster: TestCluster;
   let boss: TestUser;
+  /** May log in to one host, and nothing else. */
+  let guest: TestUser;
   let agents: TestAgent[];
   let site: string;
   let ui: UiPage;
@@ -29,9 +44,14 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
 
   beforeAll(async () => {
     cluster = await startTestCluster({ proxy: { upgradeChannels: { default: { staticVersion: "v1.9.0", critical: false } } } });
+    const any = { "*": "*" };
     await cluster.putRole("all-hosts", {
-      allow: { logins: ["root"], node_labels: { "*": "*" }, join_sessions: [{ name: "all", roles: ["*"], kinds: ["*"], modes: ["*"] }] },
+      allow: {
+        ...{ logins: ["root"], node_labels: any, app_labels: any, join_sessions: [{ name: "all", roles: ["*"], kinds: ["*"], modes: ["*"] }] },
+        rules: [{ resources: ["cluster_maintenance_config"], verbs: ["*"] }],
+      },
     });
+    await cluster.putRole("prod-hosts", { allow: { logins: ["root"], node_labels: { env: "prod" } } });
     await cluster.admin.putResource({
       json: JSON.stringify({
         kind: "role",
@@ -45,11 +65,21 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
         startTestAgent(cluster, { hostname, labels: { env: at === 0 ? "prod" : "test", team: at === 2 ? "data" : "web" } }),
       ),
     );
+    const credentials = await joinServingHost(cluster, "apps-1", "app");
+    const apps = await startTestAgent(cluster, { hostname: "apps-1", credentials, labels: { env: "apps" }, services: ["app"] });
+    apps.send({ type: "resources", resources: [{ kind: "app", name: "grafana", labels: {}, details: { scheme: "http" } }], more: false });
+    agents.push(apps);
+    const enrolled = { admin: cluster.admin, client: cluster.admin };
+    // A code is good for one login or change: boss uses three, of three half minutes in a row.
+    // Only hosts with an updater take part in a roll-out.
+    const status = { upgrader: "unit", upgrader_version: "1.2.3", at: new Date().toISOString(), reason: "outside_window", sessions: 0 } as const;
+    for (const agent of agents) agent.send({ type: "status", status });
     boss = await enrolUser(
-      { admin: cluster.admin, client: cluster.admin },
+      enrolled,
       { name: "boss", roles: ["access", "editor", "auditor", "all-hosts"], logins: ["root"] },
-      new Date(),
+      new Date(Date.now() - 30_000),
     );
+    guest = await enrolUser(enrolled, { name: "guest", roles: ["prod-hosts"], logins: ["root"] }, new Date());
     site = `https://localhost:${cluster.proxy.addresses.web.port}`;
     ui = await openUiPage();
     ({ page } = ui);
@@ -65,16 +95,6 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     if (pictures !== undefined) await of.screenshot({ path: join(pictures, `${name}.png`) });
   }
 
-  /** Opens a page in each of its looks, and makes a picture of it. */
-  async function faultsAt(of: Page, { name, path, title }: { readonly name: string; readonly path: string; readonly title?: string }) {
-    return await faultsEverywhere(of, async (look) => {
-      await of.goto(`${site}/web/${path}`);
-      await of.getByRole("heading", { level: 1, ...(title !== undefined && { name: title }) }).waitFor();
-      await of.waitForLoadState("networkidle");
-      await picture(`${name}-${look}`, of);
-    });
-  }
-
   test("a wrong code is refused with a sentence, the right one leads to the hosts", async () => {
     await page.goto(`${site}/web/hosts?search=web`);
     await ui.heading("Log in").waitFor();
@@ -85,18 +105,14 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     await page.getByLabel("Code").fill("000000");
     await page.keyboard.press("Enter");
     await page.getByRole("alert").waitFor();
-    await page.getByLabel("Code").fill(codeAt(boss.otpauthUri, new Date(Date.now() + 30_000)));
+    await page.getByLabel("Code").fill(codeAt(boss.otpauthUri, new Date()));
     await page.keyboard.press("Enter");
     await ui.heading("Hosts").waitFor();
-    await page.getByText("2 of 3 hosts").waitFor();
+    await page.getByText("2 of 4 hosts").waitFor();
     expect(await page.getByRole("row").count()).toBe(3);
   });
 
-  test.for(pages)("%s has no fault for readers without a mouse, a screen or good eyes, in both themes and at any width", async (name) => {
-    expect(await faultsAt(page, { name, path: name })).toEqual([]);
-  });
-
-  test("Ctrl-K goes to a page or a host by a few letters", async () => {
+  test("Ctrl-K goes to a page, a host, a user or an application by a few letters", async () => {
     const asked: string[] = [];
     page.on("request", (request) => asked.push(new URL(request.url()).pathname));
     await page.goto(`${site}/web/hosts`);
@@ -115,13 +131,58 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     // The names of a while ago are kept; the page asked for the hosts once, and the palette once.
     expect(["resources/user", "hosts"].map((path) => asked.filter((one) => one === `/webapi/v1/${path}`).length)).toEqual([1, 2]);
     await page.keyboard.press("Enter");
-    await page.getByText("1 of 3 hosts").waitFor();
+    await page.getByText("1 of 4 hosts").waitFor();
     await page.getByRole("button", { name: "web-2" }).click();
     await page.getByRole("dialog").waitFor();
     expect(await faultsOf(page)).toEqual([]);
     await picture("host");
     await page.keyboard.press("Escape");
     await expect.poll(async () => await page.evaluate("document.activeElement?.textContent")).toBe("web-2");
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox").fill("gues");
+    await page.getByRole("option", { name: "guest user" }).waitFor();
+    await page.keyboard.press("Enter");
+    await ui.heading("Users").waitFor();
+    expect(page.url()).toContain("search=guest");
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox").fill("graf");
+    await page.getByRole("option", { name: "grafana application" }).waitFor();
+    const launch = ui.context.waitForEvent("request", (request) => request.url().startsWith(`${site}/web/launch/grafana.`));
+    const [opened] = await Promise.all([ui.context.waitForEvent("page"), launch, page.keyboard.press("Enter")]);
+    await opened.close();
+  });
+
+  test("what a user may not do is not shown: neither in the navigation, nor by its address, nor in the palette", async () => {
+    await using own = await ui.chromium.newContext();
+    const other = await own.newPage();
+    ui.watch(other);
+    await other.goto(`${site}/web/hosts`);
+    await fillLogin(other, { user: "guest", password: guest.password, code: codeAt(guest.otpauthUri, new Date(Date.now() + 30_000)) });
+    await other.getByText("1 host", { exact: true }).waitFor();
+    const named = await other.getByRole("navigation", { name: "Pages" }).getByRole("link").allTextContents();
+    expect(named).toEqual(["Hosts", "Applications", "Databases", "Kubernetes", "Sessions", "Your account"]);
+    for (const path of ["recordings", "audit", "inventory", "updates", "users", "roles", "tokens", "locks", "explain"]) {
+      await other.goto(`${site}/web/${path}`);
+      await other.getByText("This page does not exist, or you may not see it").waitFor();
+    }
+    await other.keyboard.press("Control+k");
+    await other.getByRole("combobox").waitFor();
+    await other.getByRole("option", { name: "web-1 host" }).waitFor();
+    expect(await other.getByRole("option").allTextContents()).toEqual([...named.map((name) => `${name} page`), "web-1 host"]);
+  });
+
+  test("five wrong attempts lock a name for this address, and the page says until when and what to do", async () => {
+    await using own = await ui.chromium.newContext();
+    const other = await own.newPage();
+    await other.goto(`${site}/web/hosts`);
+    const failure = other.getByRole("alert");
+    for (let attempt = 1; attempt <= 5; attempt += 1) {
+      await fillLogin(other, { user: "somebody", password: `wrong ${attempt}`, code: "000000" });
+      await failure.getByText(attempt < 5 ? "Wrong" : "locked for this address until").waitFor();
+      // The field is emptied with the answer.
+      await expect.poll(() => other.getByLabel("Code").inputValue()).toBe("");
+    }
+    expect(await failure.textContent()).toMatch(/one try too many.*locked for this address until .*tctl users unlock/);
   });
 
   test("markup in a name or a text is text", async () => {
@@ -218,6 +279,79 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     await picture("windows");
   });
 
+  test("a change of the maintenance window in the page is what tctl gets", async () => {
+    await page.goto(`${site}/web/updates`);
+    await page.getByRole("button", { name: "Maintenance window…" }).click();
+    const text = page.getByLabel("Document in YAML");
+    await text.fill((await text.inputValue()).replace("utc_start_hour: 3", "utc_start_hour: 21\n    weekdays: [Tue, Thu]"));
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("cluster-maintenance-config has been saved.").waitFor();
+    const { json } = await cluster.admin.getResource({ kind: "cluster_maintenance_config", name: "cluster-maintenance-config" });
+    expect(JSON.parse(json)).toMatchObject({ spec: { agent_upgrades: { utc_start_hour: 21, weekdays: ["Tue", "Thu"] } } });
+  });
+
+  test("a roll-out is paused, resumed and promoted after a question, as it is by tctl", async () => {
+    await cluster.admin.putResource({ json: JSON.stringify(rollout) });
+    const card = page.getByRole("region", { name: "Channel default" });
+    await expect
+      .poll(async () => {
+        await page.goto(`${site}/web/updates`);
+        await card.waitFor();
+        return await card.getByRole("button", { name: "Pause" }).isVisible();
+      })
+      .toBe(true);
+    const change = async (verb: string): Promise<void> => {
+      await card.getByRole("button", { name: verb }).click();
+      await page.getByRole("dialog").getByRole("button", { name: verb, exact: true }).click();
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+    };
+    await change("Pause");
+    await card.getByText("paused by boss").waitFor();
+    const plan = async (): Promise<unknown> => JSON.parse((await cluster.admin.getUpgradePlan({ channel: "default" })).json);
+    expect(await plan()).toMatchObject({ channels: [{ channel: "default", paused: { by: "boss" } }] });
+    expect(await faultsOf(page)).toEqual([]);
+    await change("Resume");
+    await card.getByRole("button", { name: "Promote" }).waitFor();
+    expect(await plan()).not.toHaveProperty("channels.0.paused");
+    await change("Promote");
+    for (const event of ["rollout.paused", "rollout.resumed", "rollout.promoted"]) {
+      await expect.poll(() => cluster.events(event)).toContainEqual(expect.objectContaining({ user: "boss" }));
+    }
+  });
+
+  test("the audit log is filtered, follows what happens, and is exported as it is shown", async () => {
+    await page.goto(`${site}/web/audit`);
+    await ui.heading("Audit log").waitFor();
+    await page.getByLabel("Event", { exact: true }).fill("role.created");
+    await page.keyboard.press("Tab");
+    await page.getByRole("button", { name: "role.created" }).first().waitFor();
+    const rows = page.locator("tbody tr");
+    await expect.poll(async () => new Set(await rows.getByRole("button").allTextContents())).toEqual(new Set(["role.created"]));
+    expect(page.url()).toContain("event=role.created");
+    const before = await rows.count();
+    await page.getByLabel("Live").check();
+    await cluster.putRole("made-meanwhile", {});
+    await rows.getByText("made-meanwhile").waitFor();
+    expect(await rows.count()).toBe(before + 1);
+    await cluster.admin.createToken({ roles: ["node"], ttlSeconds: 60, uses: 1, secret: "" });
+    const folder = await mkdtemp(join(tmpdir(), "platform-audit-"));
+    try {
+      await takeDownloads(page, ui.chromium, folder);
+      await page.getByRole("button", { name: "Export" }).click();
+      await expect.poll(async () => await readdir(folder)).toEqual(["audit.csv"]);
+      const lines = (await readFile(join(folder, "audit.csv"), "utf8")).split("\r\n");
+      expect(lines[0]).toBe("time,event,code,user,details");
+      expect(lines.slice(1).every((line) => line.includes(",role.created,"))).toBe(true);
+      expect(lines).toHaveLength(before + 2);
+      expect(lines.at(-1)).toContain("name=made-meanwhile");
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+    await page.getByLabel("User", { exact: true }).fill("nobody-at-all");
+    await page.keyboard.press("Tab");
+    await page.getByText("No event matches").waitFor();
+  });
+
   test("the own password is changed for the old one and a code", async () => {
     await page.goto(`${site}/web/account`);
     await page.getByRole("button", { name: "Change password" }).click();
@@ -229,8 +363,19 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     await page.getByText("Wrong password or one-time code").waitFor();
     expect(await faultsOf(page)).toEqual([]);
     await picture("password");
-    await page.keyboard.press("Escape");
-    await ui.heading("Your account").waitFor();
+    await dialog.getByLabel("Old password").fill(boss.password);
+    await dialog.getByLabel("Code").fill(codeAt(boss.otpauthUri, new Date(Date.now() + 30_000)));
+    await page.keyboard.press("Enter");
+    await page.getByText("Your password has been changed.").waitFor();
+    await dialog.waitFor({ state: "detached" });
+    const changes = (await cluster.events("user.password_change")).map(({ user, success }) => [user, success]);
+    expect(changes.toSorted()).toEqual([
+      ["boss", false],
+      ["boss", true],
+    ]);
+    // This browser stays logged in.
+    await page.goto(`${site}/web/hosts`);
+    await page.getByText("4 hosts", { exact: true }).waitFor();
   });
 
   test("an access is explained with the role that decides it", async () => {
@@ -248,22 +393,6 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     await page.getByLabel("Name").fill("web-9");
     await page.keyboard.press("Enter");
     await page.getByText('There is no host "web-9"').waitFor();
-  });
-
-  test("the pages of an invite and of a sign-in to an application look as the others, and have no fault", async () => {
-    const person = { kind: "user", version: "v2", metadata: { name: "new-one" }, spec: { roles: ["access"] } };
-    await cluster.admin.putResource({ json: JSON.stringify(person) });
-    const { token } = await cluster.admin.createInvite({ user: "new-one" });
-    await using stranger = await ui.chromium.browser.newContext({ ignoreHTTPSErrors: true });
-    const other = await stranger.newPage();
-    ui.watch(other);
-    for (const [name, path, title] of [
-      ["invite", `invite/${token}`, "Welcome to"],
-      ["launch", "launch/wiki.localhost", "Open an application"],
-      ["refused-invite", "invite/unknown", "This link does not work"],
-    ] as const) {
-      expect({ name, found: await faultsAt(other, { name, path, title }) }).toEqual({ name, found: [] });
-    }
   });
 
   test("why a host waits, and what to do about it, is shown at 320 px", async () => {
@@ -345,3 +474,11 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     expect(ui.troubles).toEqual([]);
   });
 });
+
+/** Fills the login of a page, and sends it. */
+async function fillLogin(of: Page, { user, password, code }: Record<"user" | "password" | "code", string>): Promise<void> {
+  await of.getByLabel("User").fill(user);
+  await of.getByLabel("Password").fill(password);
+  await of.getByLabel("Code").fill(code);
+  await of.keyboard.press("Enter");
+}

@@ -14,7 +14,7 @@ export interface UiPage extends AsyncDisposable {
   readonly chromium: Chromium;
   readonly context: BrowserContext;
   readonly page: Page;
-  /** Violations of the pages' policy, and errors of their scripts. */
+  /** Violations of the policies of all pages, and errors of the scripts of those that are watched. */
   readonly troubles: readonly string[];
   /** The page's own heading. */
   heading(name: string): Locator;
@@ -27,7 +27,7 @@ export interface UiPage extends AsyncDisposable {
 /** `more`: further options of Chromium. */
 export async function openUiPage(more: readonly string[] = []): Promise<UiPage> {
   const chromium = await openChromium(more);
-  const context = await chromium.browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 800 } });
+  const context = await chromium.newContext({ viewport: { width: 1280, height: 800 } });
   const page = await context.newPage();
   const troubles: string[] = [];
   const watch: UiPage["watch"] = (one) => {
@@ -42,7 +42,9 @@ export async function openUiPage(more: readonly string[] = []): Promise<UiPage> 
     chromium,
     context,
     page,
-    troubles,
+    get troubles() {
+      return [...troubles, ...chromium.violations];
+    },
     heading,
     watch,
     logIn: async (address, { user, password, code }, title) => {

@@ -3,8 +3,9 @@ import { once } from "node:events";
 import { chown, copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Browser, chromium } from "playwright-core";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium } from "playwright-core";
 import { compileOnce } from "../compile-once.ts";
+import { reportViolations } from "../report-violations.ts";
 
 /** The user as whom a browser runs when the tests run as root: it would raise its own priority, and its sandbox is off. */
 const nobody = 65_534;
@@ -13,6 +14,10 @@ const startMs = 60_000;
 
 export interface Chromium extends AsyncDisposable {
   readonly browser: Browser;
+  /** Violations of the policies of pages, in all contexts: the address, the directive and what was blocked. Every story expects none. */
+  readonly violations: readonly string[];
+  /** Opens a private window, which takes any certificate. */
+  newContext(options?: BrowserContextOptions): Promise<BrowserContext>;
 }
 
 /** The process, and the address of its debugger. */
@@ -25,8 +30,11 @@ export async function openChromium(more: readonly string[] = []): Promise<Chromi
   const started = await startChromium(more);
   try {
     const browser = await chromium.connectOverCDP(started.address, { timeout: startMs });
+    const violations: string[] = [];
     return {
       browser,
+      violations,
+      newContext: async (options) => await openContext(browser, { ignoreHTTPSErrors: true, ...options }, violations),
       [Symbol.asyncDispose]: async () => {
         await browser.close().catch(() => {});
         await started[Symbol.asyncDispose]();
@@ -36,6 +44,13 @@ export async function openChromium(more: readonly string[] = []): Promise<Chromi
     await started[Symbol.asyncDispose]();
     throw thrown;
   }
+}
+
+async function openContext(browser: Browser, options: BrowserContextOptions, violations: string[]): Promise<BrowserContext> {
+  const context = await browser.newContext(options);
+  await context.exposeBinding(reportViolations.binding, (_source, text: string) => reportViolations.keep(violations, text));
+  await context.addInitScript(reportViolations.script);
+  return context;
 }
 
 /** Debian's Chromium without a screen, as an unprivileged user, with a profile of its own. It takes any certificate. */
