@@ -19,6 +19,7 @@ import { openBetween } from "./recording/open-between.ts";
 import { AccessCache, accessRevisions } from "./routing/access-cache.ts";
 import { AuditQueue } from "./routing/audit-queue.ts";
 import { HostDirectory } from "./routing/host-directory.ts";
+import { LastAgents } from "./routing/last-agents.ts";
 import { LimitedStreams } from "./routing/limited-streams.ts";
 import { findSession } from "./routing/open-join.ts";
 import { RelayedStreams, RunningStreams } from "./routing/running-streams.ts";
@@ -116,6 +117,7 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
     appSites: new AppSites({ offers: registry, ownNames: ownNames(config), domain: appsDomain(config) }),
     forwarded: new ForwardedPeers(config.trustForwardedFor),
     cancels: new CancelRequests({ tunnels: () => registry.all(), log, now }),
+    lastAgents: new LastAgents(),
     mysqlVersion: config.mysqlVersion ?? "8.4.0",
     sockets: deps.sockets,
     ...newLife(),

@@ -62,6 +62,24 @@ test("a kill names the server's number of a connection", () => {
   expect(events).toMatchObject([{ db_query: "KILL QUERY 42" }, { process_id: 42 }, { db_query: "kill 17" }]);
 });
 
+test("a kill of a number that no server gives, and that this agent has not given either, is refused in words", () => {
+  for (const [bytes, name] of [
+    [command(0x03, "KILL QUERY 3000000001"), "KILL QUERY 3000000001"],
+    [command(0x03, "kill 2147483648;"), "kill 2147483648;"],
+    [command(0x0c, u32le(4_294_967_295)), "COM_PROCESS_KILL 4294967295"],
+  ] as const) {
+    const { send, answer, events } = commandSession();
+    expect(send(bytes)).toEqual(packet(0, Buffer.of(0x0e)));
+    const error = answer(ok);
+    expect([error[4], error.readUInt16LE(5), String(error.subarray(7, 30))]).toEqual([0xff, 1094, "#HY000Unknown thread id"]);
+    expect(events).toEqual([{ event: "db.session.query", success: false, db_query: name, error: expect.stringContaining("another agent") }]);
+  }
+  for (const text of ["KILL 2147483647", "KILL 4294967296", "select 3000000001"]) {
+    const { send } = commandSession();
+    expect(send(command(0x03, text))).toEqual(packet(0, command(0x03, text)));
+  }
+});
+
 test("a command of several packets is recorded before its end, with its whole length, and keeps nothing but its beginning", () => {
   const { fromClient, events } = commandSession();
   const whole = Buffer.alloc(0xff_ffff, 0x61);

@@ -3,10 +3,11 @@ import type { MysqlError } from "../../../core/databases/mysql/error-packet.ts";
 import { cappedQuery, cappedValue, keptQueryBytes } from "../capped-text.ts";
 import type { DatabaseEvent, StatementLog } from "../engine.ts";
 import { bulkEvent, type Execution, executeEvent, shownStatement } from "./executions.ts";
-import { killAtServer, maxKill } from "./kill-target.ts";
+import { killTarget, maxKill } from "./kill-target.ts";
 import { type QueryAttributes, readAttributes } from "./parameters.ts";
 import type { Expected } from "./replies.ts";
 import { maxStatements, numberOf, type Statements } from "./statements.ts";
+import { isGiven } from "./thread-numbers.ts";
 import { u16, u32, u32le, zeroTerminated } from "./wire.ts";
 
 /** The beginning of a command from the client. */
@@ -124,7 +125,10 @@ function decideQuery({ body, length, whole }: Command, { hasAttributes, threadOf
     const message = `the attributes of a query are longer than ${keptQueryBytes} bytes: send fewer of them`;
     return refused("COM_QUERY", { code: 1105, state: "HY000", message });
   }
-  const kill = whole && length - start <= maxKill ? killAtServer(body.toString("utf8", start), threadOf) : undefined;
+  const target = whole && length - start <= maxKill ? killTarget(body.toString("utf8", start)) : undefined;
+  const thread = target && threadOf(target.own);
+  if (target !== undefined && thread === undefined && isGiven(target.own)) return refused(body.toString("utf8", start), unknownThread(target.own));
+  const kill = thread === undefined ? undefined : target?.at(thread);
   const text = kill === undefined ? body.subarray(start) : Buffer.from(kill);
   return {
     answer: "result",
@@ -138,10 +142,17 @@ function decideQuery({ body, length, whole }: Command, { hasAttributes, threadOf
   };
 }
 
+/** The server does not know such numbers, and has none of its own that are as high. */
+function unknownThread(own: number): MysqlError {
+  const message = `Unknown thread id: ${own}: that connection has ended, or went through another agent, or through this one before it was restarted`;
+  return { code: 1094, state: "HY000", message };
+}
+
 /** `0C | connection u32`. */
 function decideKill({ body }: Command, { threadOf }: CommandFacts): Decision {
   const own = u32(readerAt(body));
   const thread = threadOf(own);
+  if (thread === undefined && isGiven(own)) return refused(`COM_PROCESS_KILL ${own}`, unknownThread(own));
   return {
     answer: "ok",
     ...(thread !== undefined && { instead: Buffer.concat([body.subarray(0, 1), u32le(thread)]) }),

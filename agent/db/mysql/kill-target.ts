@@ -3,12 +3,15 @@ const kill = /^(\s*KILL\s+(?:(?:HARD|SOFT)\s+)?(?:(?:CONNECTION|QUERY)\s+)?)(\d{
 /** Longest statement that may be one, bytes. */
 export const maxKill = 128;
 
-/**
- * The same statement with the server's number of a connection instead of the one that its client was greeted with. Undefined: it is another statement,
- * or it names no connection of this agent. Pure.
- */
-export function killAtServer(text: string, threadOf: (own: number) => number | undefined): string | undefined {
+export interface KillTarget {
+  /** The connection that the statement names. */
+  readonly own: number;
+  /** The same statement for the connection that the server calls `thread`. */
+  at(thread: number): string;
+}
+
+/** What a statement kills; undefined: it is another statement. Pure. */
+export function killTarget(text: string): KillTarget | undefined {
   const match = kill.exec(text);
-  const thread = match === null ? undefined : threadOf(Number(match[2]));
-  return match === null || thread === undefined ? undefined : `${match[1]}${thread}${match[3]}`;
+  return match === null ? undefined : { own: Number(match[2]), at: (thread) => `${match[1]}${thread}${match[3]}` };
 }

@@ -4,6 +4,11 @@ import { randomInt } from "node:crypto";
 const lowest = 2 ** 31;
 const numbers = 2 ** 31;
 
+/** Whether agents and proxies give such numbers, and servers do not. Pure. */
+export function isGiven(number: number): boolean {
+  return number >= lowest && number < lowest + numbers;
+}
+
 /**
  * Numbers of connections: the one that a client was greeted with before its server was known, and the server's own one. Clients name theirs to
  * interrupt a query, on another connection.
@@ -24,7 +29,7 @@ export class ThreadNumbers {
   /** The number that a proxy states (parameter `at` of the request); undefined for anything else. Pure. */
   static stated(text: string | undefined): number | undefined {
     const number = /^\d{10}$/.test(text ?? "") ? Number(text) : 0;
-    return number >= lowest && number < lowest + numbers ? number : undefined;
+    return isGiven(number) ? number : undefined;
   }
 
   /** The server behind `key` calls this connection `thread`. */

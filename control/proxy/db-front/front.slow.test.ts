@@ -50,6 +50,20 @@ test("a database that no agent offers, a locked user, and a removed one", async 
   expect(world.reached.length).toBeGreaterThan(0);
 });
 
+test("two agents: connections of one account share one where clients name a connection on another one, and go to the other agent when it is gone", async () => {
+  const hosts = async (protocol: DbProtocol, connections: number): Promise<Set<string>> => {
+    world.reached.splice(0);
+    world.refusal = { ok: false, error: new PlatformError("denied", "access denied: the agent says so") };
+    const certificate = await world.certificate(protocol, "reader");
+    for (let count = 0; count < connections; count += 1) await refusalOf(world, protocol, certificate);
+    return new Set(world.reached.map(({ host }) => host));
+  };
+  const second = await world.secondAgent();
+  for (const protocol of ["mysql", "mongodb"] as const) expect((await hosts(protocol, 6)).size).toBe(1);
+  second[Symbol.dispose]();
+  await expect.poll(async () => [...(await hosts("mysql", 1))]).toEqual([world.credentials.hostId]);
+});
+
 test("MongoDB and Redis: TLS at once, and every byte after it is the agent's", async () => {
   for (const protocol of ["mongodb", "redis"] as const) {
     const tls = await world.tls(await world.dial(protocol), await world.certificate(protocol, "reader"));

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { terminateTls } from "../../../core/transport/arrivals/server-tls.ts";
+import type { LastAgents } from "../routing/last-agents.ts";
 import type { RoutingServices } from "../routing/routing-services.ts";
 import type { RelayedStreams } from "../routing/running-streams.ts";
 import type { CancelRequests } from "./cancel-requests.ts";
@@ -20,6 +21,7 @@ export interface FrontServices extends RoutingServices {
   readonly auth: Pick<AuthClient, "signRelayedDatabase">;
   readonly relaying: RelayedStreams;
   readonly cancels: Pick<CancelRequests, "send">;
+  readonly lastAgents: Pick<LastAgents, "of" | "used">;
   /** Version in the greeting of MySQL's port, which comes before the database is known. */
   readonly mysqlVersion: string;
   /** `host:port` where clients of this database port dial it; undefined: as they say themselves. */

@@ -17,6 +17,9 @@ export interface FrontClient {
   readonly at: string;
 }
 
+/** Whether clients name a connection on another one: to interrupt a query (KILL), or for a cursor or a session of the server. */
+const namesConnections: Readonly<Record<DbProtocol, boolean>> = { mysql: true, mongodb: true, postgres: false, redis: false };
+
 /** The way to the database that the client's certificate is for, as `reachServed`. Throws PlatformError. */
 export async function reachDatabase({ tls, protocol, peer, at }: FrontClient, services: FrontServices): Promise<TLSSocket> {
   const certificate = peerCertificate(tls) ?? Buffer.alloc(0);
@@ -30,6 +33,7 @@ export async function reachDatabase({ tls, protocol, peer, at }: FrontClient, se
       const { name: target, account: user } = databaseOf(identity);
       return { kind: "db", target, parameters: { user, name: "", host: "", at } } as const;
     },
+    last: namesConnections[protocol] ? services.lastAgents : undefined,
     check: ({ target }: { readonly target: string }, hostId: string) => requireProtocol({ name: target, hostId, protocol }, services),
     sign: async (ask: { readonly hostId: string; readonly tlsPublicKey: string }) =>
       (await services.auth.signRelayedDatabase({ ...ask, userCertificate, clientAddress: peer })).tlsCertificate,

@@ -27,6 +27,7 @@ interface Agent {
   readonly ports?: string;
   /** Default: it opens a channel. */
   readonly open?: () => Promise<Duplex>;
+  readonly health?: string;
 }
 
 interface Facts {
@@ -36,6 +37,7 @@ interface Facts {
   readonly locks?: readonly Lock[];
   readonly parameters?: Partial<typeof parameters>;
   readonly target?: string;
+  readonly preferred?: string;
   readonly identity?: Partial<UserIdentity>;
   readonly clientAddress?: string;
   /** Asks for application `pg` with this target port, in place of the database; empty: with none. */
@@ -52,7 +54,7 @@ async function open({ agents = [{ id: idA }], allow, deny = {}, locks = [], ...f
   const added: unknown[] = [];
   const usual = { db_labels: { env: "test" }, db_users: ["reader"], db_names: ["shop"] };
   const registry = new TunnelRegistry<RoutedTunnel>();
-  for (const { id, labels = { env: "test" }, protocol = "postgres", ports, open: own } of agents) {
+  for (const { id, labels = { env: "test" }, protocol = "postgres", health = "healthy", ports, open: own } of agents) {
     const openStream = async (): Promise<Duplex> => {
       opened.push(id);
       return own === undefined ? new PassThrough() : await own();
@@ -60,7 +62,7 @@ async function open({ agents = [{ id: idA }], allow, deny = {}, locks = [], ...f
     const tunnel = fakeTunnel({ id, hostname: `host-${id.slice(0, 1)}`, openStream });
     registry.add(tunnel);
     const pg = { kind: "app", name: "pg", labels, details: { scheme: "tcp", ...(ports !== undefined && { tcp_ports: ports }) } };
-    registry.offer(tunnel, [{ kind: "db", name: "orders", labels, details: { protocol } }, pg]);
+    registry.offer(tunnel, [{ kind: "db", name: "orders", labels, details: { protocol, health } }, pg]);
   }
   const services = {
     log: silentLog,
@@ -86,7 +88,8 @@ async function open({ agents = [{ id: idA }], allow, deny = {}, locks = [], ...f
   const request = { kind: "db", target: facts.target ?? "orders", parameters: { ...parameters, ...facts.parameters } } as const;
   const ask =
     facts.port === undefined ? request : ({ kind: "app", target: "pg", parameters: facts.port === "" ? {} : { port: facts.port } } as const);
-  const outcome = openServed({ identity, request: ask, clientAddress: facts.clientAddress ?? "192.0.2.7:40000" }, services);
+  const { preferred, clientAddress = "192.0.2.7:40000" } = facts;
+  const outcome = openServed({ identity, request: ask, preferred, clientAddress }, services);
   outcome.catch(() => {});
   return { outcome, opened, added };
 }
@@ -215,6 +218,22 @@ describe("a stream to a database, at the proxy", () => {
     await expect(both.outcome).rejects.toMatchObject({ code: "unavailable" });
     expect(both.opened.toSorted()).toEqual([idA, idB]);
     expect(both.added).toEqual([]);
+  });
+
+  test("the preferred agent is the first that is tried, unless it alone does not reach the database; then the next one is", async () => {
+    const away = (): Promise<never> => Promise.reject(new PlatformError("unavailable", "the agent does not answer"));
+    const firstOf = async (...agents: readonly Agent[]): Promise<string | undefined> => {
+      const { outcome, opened } = await open({ agents, preferred: idB });
+      await outcome;
+      return opened[0];
+    };
+    for (let round = 0; round < 20; round += 1) expect(await firstOf({ id: idA }, { id: idB }, { id: idC })).toBe(idB);
+    expect(await firstOf({ id: idA }, { id: idB, health: "unknown" })).toBe(idB);
+    for (let round = 0; round < 20; round += 1) expect(await firstOf({ id: idA }, { id: idB, health: "unhealthy" })).toBe(idA);
+    expect(await firstOf({ id: idA })).toBe(idA);
+    const { outcome, opened } = await open({ agents: [{ id: idA }, { id: idB, open: away }], preferred: idB });
+    await outcome;
+    expect(opened).toEqual([idB, idA]);
   });
 
   test("the agents share the streams", async () => {

@@ -18,7 +18,7 @@ import { agentOffer, type KnownAgents, type OfferingAgent, offeringAgents } from
 import { openToAgent } from "./open-to-agent.ts";
 import type { Access } from "./read-access.ts";
 import type { ChosenHost, ClientRequest, RoutingServices, StreamAsk } from "./routing-services.ts";
-import { wantedOffers } from "./wanted-offers.ts";
+import { isAvoided, wantedOffers } from "./wanted-offers.ts";
 
 type Offers = readonly OfferingAgent[];
 
@@ -55,7 +55,7 @@ export async function openServed(ask: StreamAsk<ServedKind>, services: Services,
 
 /** The agents that offer the resource and that the user may reach, the best first. Throws `not_found` or `denied`. */
 function allowedAgents(
-  { identity, request, clientAddress }: StreamAsk<ServedKind>,
+  { identity, request, preferred, clientAddress }: StreamAsk<ServedKind>,
   { roles, locks, offers }: Pick<Access, "roles" | "locks"> & { readonly offers: Offers },
   { now }: Pick<Services, "now">,
 ): Offers {
@@ -66,7 +66,7 @@ function allowedAgents(
       hint: `\`tsh ${kind === "app" ? "apps" : kind} ls\` lists those that you may use`,
     });
   }
-  const ordered = inOrder(offers, randomInt);
+  const ordered = preferredFirst(inOrder(offers, randomInt), preferred);
   const facts = { identity, roles, locks, clientIp: ipOf(clientAddress), now: now() };
   let refusal: unknown;
   const allowed = ordered.filter(({ agent, offered: { name, labels, details } }) => {
@@ -120,6 +120,13 @@ export function inOrder<One extends { readonly offered: Offered }>(offers: reado
   }
   const rank = ({ offered }: One): number => offeredHealths.indexOf(splitHealth(offered).health);
   return shuffled.sort((a, b) => rank(a) - rank(b));
+}
+
+/** The same with the offer of this host first, unless it is seen unhealthy there and another agent sees the resource healthy. */
+function preferredFirst(ordered: Offers, host: string | undefined): Offers {
+  const first = ordered.find(({ agent }) => agent.identity.id === host);
+  if (first === undefined || isAvoided(first, ordered)) return ordered;
+  return [first, ...ordered.filter((offer) => offer !== first)];
 }
 
 /** Names that the request states are checked here, unless they cannot be enforced; the agent checks the others, once the client has stated them. */

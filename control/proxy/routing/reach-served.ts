@@ -7,6 +7,7 @@ import type { ServedKind } from "../../../core/kinds/service-kinds.ts";
 import { enterServed } from "../../../core/transport/enter-served.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { decodeStreamReply, maxStreamMessage, type StreamRequest } from "../../../core/transport/stream-request.ts";
+import type { LastAgents } from "./last-agents.ts";
 import { openServed } from "./open-served.ts";
 import { auditRefusal } from "./open-stream.ts";
 import type { ChosenHost, ClientRequest, RoutingServices } from "./routing-services.ts";
@@ -19,6 +20,8 @@ export interface ServedWay<Kind extends ServedKind> {
   readonly identify: () => Promise<UserIdentity>;
   /** The resource that this user has come for. Throws `denied`. */
   readonly request: (identity: UserIdentity) => ClientRequest<Kind> & ClientRequest<ServedKind>;
+  /** Agents of the connections before: that of the user's last one is tried first, unless it alone does not reach the resource. */
+  readonly last?: Pick<LastAgents, "of" | "used"> | undefined;
   /** Looks at the host that was chosen. Throws `denied`. */
   readonly check?: (request: ClientRequest<Kind>, hostId: string) => void;
   /** A certificate (PEM) for this key in the user's name. Throws the refusal of the auth service. */
@@ -78,9 +81,11 @@ async function routed<Kind extends ServedKind>(way: ServedWay<Kind>, services: R
     const wanted = way.request(identity);
     request = wanted;
     const chosen: ChosenHost = { host: undefined };
-    channel = await openServed({ identity, request: wanted, clientAddress, sessionId, left }, services, chosen);
+    const preferred = way.last?.of(identity, wanted);
+    channel = await openServed({ identity, request: wanted, preferred, clientAddress, sessionId, left }, services, chosen);
     const hostId = chosen.host?.identity.id ?? "";
     way.check?.(wanted, hostId);
+    way.last?.used(identity, wanted, hostId);
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const certificate = await way.sign({ hostId, tlsPublicKey: publicKey.export({ type: "spki", format: "pem" }).toString() });
     const user = { certificate, privateKey: privateKey.export({ type: "pkcs8", format: "pem" }).toString() };

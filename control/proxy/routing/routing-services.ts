@@ -44,6 +44,8 @@ export interface StreamAsk<Kind extends StreamKind = StreamKind> {
   readonly request: ClientRequest<Kind>;
   /** `ip:port` of the client. */
   readonly clientAddress: string;
+  /** Id of the host whose agent comes first of those that offer a served resource, unless it alone does not reach it; left out: any. */
+  readonly preferred?: string | undefined;
   /** Of a session that goes on over several streams; left out: a new one. */
   readonly sessionId?: string | undefined;
   /** Aborted when the client has left: no further agent is tried then. */

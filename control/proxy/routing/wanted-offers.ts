@@ -16,9 +16,12 @@ export function wantedOffers({ kind, target, parameters }: ClientRequest<ServedK
   if (stated === "") return all;
   if (!stated.endsWith(whileHealthy)) return all.filter(({ agent }) => agent.identity.id === stated);
   const preferred = stated.slice(0, -whileHealthy.length);
-  const hasHealthy = all.some(({ offered }) => splitHealth(offered).health === "healthy");
-  const isAvoided = ({ offered }: OfferingAgent): boolean => hasHealthy && splitHealth(offered).health === "unhealthy";
-  return all.filter((offer) => offer.agent.identity.id === preferred && !isAvoided(offer));
+  return all.filter((offer) => offer.agent.identity.id === preferred && !isAvoided(offer, all));
+}
+
+/** Whether an agent does not reach the resource while another one of these does. */
+export function isAvoided({ offered }: OfferingAgent, all: Offers): boolean {
+  return splitHealth(offered).health === "unhealthy" && all.some((other) => splitHealth(other.offered).health === "healthy");
 }
 
 interface OlderAsk {

@@ -13,8 +13,10 @@ import { startTestCluster, type TestCluster } from "../../../../test/inside/open
 import { generateKeys } from "../../../../test/inside/user-keys.ts";
 import { until } from "../../../../test/world/until.ts";
 
-/** A stream that reached the fake agent. */
+/** A stream that reached a fake agent. */
 export interface Reached {
+  /** Id of the agent's host. */
+  readonly host: string;
   readonly request: StreamRequest<"db">;
   /** Of the certificate that the proxy presented. */
   readonly user: UserIdentity;
@@ -26,6 +28,8 @@ export interface FrontWorld extends AsyncDisposable {
   /** Of the agent's host. */
   readonly credentials: HostCredentials;
   readonly reached: Reached[];
+  /** A second agent that offers the same databases, until it is ended. */
+  secondAgent(): Promise<Disposable>;
   /** Keys of requests to cancel. */
   readonly cancelled: string[];
   /** What the agent does with a client's bytes once it has accepted the stream; default: it echoes. */
@@ -51,20 +55,13 @@ export async function frontWorld(options: Parameters<typeof startTestCluster>[0]
   await cluster.putRole("dev", { allow: { db_labels: { env: "test" }, db_users: ["reader"], db_names: ["*"] } });
   const user = await cluster.login("alice", { roles: ["dev"] });
   const credentials = await joinServingHost(cluster, "db-1", "db");
-  const world: Pick<FrontWorld, "reached" | "cancelled" | "serve" | "refusal"> = {
+  const world: Served = {
     reached: [],
     cancelled: [],
     serve: echo,
     refusal: undefined,
   };
-  const agent = await startTestAgent(cluster, {
-    hostname: "db-1",
-    credentials,
-    onStream: (channel, request) => void serveStream(world, { channel, request, credentials }).catch(() => channel.destroy()),
-  });
-  const resources = dbProtocols.map((name) => ({ kind: "db", name, labels: { env: "test" }, details: { protocol: name } }));
-  agent.send({ type: "resources", resources, more: false });
-  await until("the auth service knows them", async () => (await cluster.admin.listOffered({ kind: "db" })).resources.length === resources.length);
+  const agent = await startFrontAgent(world, { cluster, hostname: "db-1", credentials });
   const port: FrontWorld["port"] = (protocol) => {
     const { web, databases: bound } = cluster.proxy.addresses;
     return (protocol === "web" ? web : bound[protocol])?.port ?? 0;
@@ -74,6 +71,10 @@ export async function frontWorld(options: Parameters<typeof startTestCluster>[0]
     credentials,
     port,
     reset: () => reset(world),
+    secondAgent: async () => {
+      const second = await startFrontAgent(world, { cluster, hostname: "db-2", credentials: await joinServingHost(cluster, "db-2", "db") });
+      return { [Symbol.dispose]: () => second.end() };
+    },
     certificate: async (database: string, account: string, ttlSeconds = 0): Promise<Presented> => {
       const keys = generateKeys();
       const own = { certificate: user.tlsCertificate, privateKey: user.tlsPrivateKey };
@@ -97,6 +98,30 @@ export async function frontWorld(options: Parameters<typeof startTestCluster>[0]
   });
 }
 
+interface FrontAgent {
+  readonly cluster: TestCluster;
+  readonly hostname: string;
+  readonly credentials: HostCredentials;
+}
+
+/** An agent that offers a database of each protocol, once the auth service knows of them. */
+async function startFrontAgent(world: Served, { cluster, hostname, credentials }: FrontAgent) {
+  const agent = await startTestAgent(cluster, {
+    hostname,
+    credentials,
+    onStream: (channel, request) => void serveStream(world, { channel, request, credentials }).catch(() => channel.destroy()),
+  });
+  const resources = dbProtocols.map((name) => ({ kind: "db", name, labels: { env: "test" }, details: { protocol: name } }));
+  agent.send({ type: "resources", resources, more: false });
+  await until("the auth service knows them", async () => {
+    const known = (await cluster.admin.listOffered({ kind: "db" })).resources;
+    return known.filter((one) => JSON.stringify(one).includes(credentials.hostId)).length === resources.length;
+  });
+  return agent;
+}
+
+type Served = Pick<FrontWorld, "reached" | "cancelled" | "serve" | "refusal">;
+
 const echo: FrontWorld["serve"] = (client) => void client.pipe(client);
 
 function reset(world: Pick<FrontWorld, "reached" | "serve" | "refusal">): void {
@@ -119,14 +144,14 @@ interface Stream {
 }
 
 /** As an agent does, but for its own decision. */
-async function serveStream(world: Pick<FrontWorld, "reached" | "cancelled" | "serve" | "refusal">, { channel, request, credentials }: Stream) {
+async function serveStream(world: Served, { channel, request, credentials }: Stream) {
   if (request.kind === "cancel") {
     world.cancelled.push(request.parameters.key);
     return void channel.destroy();
   }
   const { tls, own, user } = await acceptFront(channel, credentials, "db");
   if (own.kind !== "db") return;
-  const reached = { request: own, user };
+  const reached = { host: credentials.hostId, request: own, user };
   world.reached.push(reached);
   tls.write(encodeStreamReply(world.refusal ?? { ok: true }));
   if (world.refusal === undefined) world.serve(tls, reached);
