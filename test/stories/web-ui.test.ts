@@ -454,15 +454,15 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     await other.clock.install();
     await other.goto(`${site}/web/hosts`);
     const names = other.locator("tbody button.link");
-    await expect.poll(() => names.allTextContents()).toEqual(["a-host", "db-1", "web-1", "web-2"]);
+    await expect.poll(() => names.allTextContents()).toEqual(["a-host", "apps-1", "db-1", "web-1", "web-2"]);
     await names.nth(1).hover();
     extra.end();
     const first = await startTestAgent(cluster, { hostname: "0-host" });
     await other.clock.fastForward(31_000);
     await other.getByText("1 new host, shown when you leave the list").waitFor();
-    expect(await names.allTextContents()).toEqual(["a-host", "db-1", "web-1", "web-2"]);
+    expect(await names.allTextContents()).toEqual(["a-host", "apps-1", "db-1", "web-1", "web-2"]);
     await other.getByRole("heading", { level: 1 }).hover();
-    await expect.poll(() => names.allTextContents()).toEqual(["0-host", "a-host", "db-1", "web-1", "web-2"]);
+    await expect.poll(() => names.allTextContents()).toEqual(["0-host", "a-host", "apps-1", "db-1", "web-1", "web-2"]);
     await names.nth(1).click();
     await other.getByText("This host is offline.").waitFor();
     expect(await other.getByRole("button", { name: "Open in the browser" }).count()).toBe(0);
