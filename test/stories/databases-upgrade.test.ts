@@ -82,12 +82,23 @@ describe.skipIf(!hasPostgres || !hasRedis)("database sessions through a reload o
     return { lines: () => lines, isRight: () => isRight, isOpen: () => child.exitCode === null, kill: () => child.kill("SIGKILL") };
   }
 
+  /** For stock clients at the web port, as reader. */
+  async function withoutTsh(): Promise<string> {
+    const env = { PGSERVICEFILE: join(dir, "services.conf") };
+    expect(await world.alice.tsh(["db", "login", "--db-user=reader", "--db-name=orders", "books"], { env })).toMatchObject({ status: 0 });
+    const config = await world.alice.tsh(["db", "config", "--format=json", "books"], { env });
+    const { ca, cert, key } = JSON.parse(config.stdout) as { readonly ca: string; readonly cert: string; readonly key: string };
+    const files = `sslmode=verify-full sslrootcert=${ca} sslcert=${cert} sslkey=${key}`;
+    return `host=127.0.0.1 port=${world.cluster.ports.web} user=reader dbname=orders ${files}`;
+  }
+
   test("a transaction, a COPY and a subscription go on, a query can still be cancelled, and no login fails: agent, then control", {
     timeout: 240_000,
   }, async () => {
     const port = local?.port ?? 0;
     await using held: HeldPsql = await holdPsql(port, "writer");
     await using other = await holdPsql(port);
+    await using stock = await holdPsql(await withoutTsh());
     held.type("begin;\ninsert into ledger values (-1);\n");
     const copy = copyOut(port);
     const [subscriber, publisher] = [toRedis(), toRedis()];
@@ -121,11 +132,13 @@ describe.skipIf(!hasPostgres || !hasRedis)("database sessions through a reload o
     await stillThere();
     await agent.reload();
     await stillThere();
-    other.type("select pg_sleep(60);\n");
+    for (const client of [other, stock]) client.type("select pg_sleep(60);\n");
     const runs = "select count(*) from pg_stat_activity where state = 'active' and query like 'select pg_sleep(60)%'";
-    await until("the query runs", async () => (await world.server.sql(runs)).trim() === "1");
-    other.interrupt();
-    await other.until(/canceling statement due to user request/);
+    await until("the queries run", async () => (await world.server.sql(runs)).trim() === "2");
+    for (const client of [other, stock]) {
+      client.interrupt();
+      await client.until(/canceling statement due to user request/);
+    }
     await control.reload();
     await stillThere();
     if (long) {

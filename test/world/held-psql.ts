@@ -18,9 +18,9 @@ export interface HeldPsql extends AsyncDisposable {
   readonly ended: Promise<number>;
 }
 
-/** Opens it on a local port, and waits until it is connected. */
-export async function holdPsql(port: number, user?: string): Promise<HeldPsql> {
-  const child = start("psql", [...psqlArguments(port, user)]);
+/** Opens it on a local port, or by a connection string, and waits until it is connected. */
+export async function holdPsql(to: number | string, user?: string): Promise<HeldPsql> {
+  const child = start("psql", typeof to === "string" ? ["-XAt", to] : [...psqlArguments(to, user)]);
   let said = "";
   let asked = 0;
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => (said += chunk.toString()));

@@ -7,7 +7,7 @@ import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
 
 export interface CancelDeps {
   /** All tunnels of this proxy. */
-  readonly tunnels: () => Iterable<Pick<Tunnel, "offered" | "draining" | "ended" | "openStream">>;
+  readonly tunnels: () => Iterable<Pick<Tunnel, "offered" | "ended" | "openStream">>;
   readonly log: Pick<Log, "info" | "debug">;
   readonly now: () => Date;
 }
@@ -28,8 +28,8 @@ const maxOpen = 1_000;
 const takenMs = 3_000;
 
 /**
- * Requests to cancel a query at PostgreSQL's port: the key is all that they have. Only the agent that has issued the key knows it, so each of this proxy's
- * agents with a PostgreSQL database is asked. None replies: an asker learns nothing.
+ * Requests to cancel a query at PostgreSQL's port: the key is all that they have. Only the process that has issued the key knows it, so each of this proxy's
+ * agents with a PostgreSQL database is asked, also processes that a reload has replaced: they have their sessions still. None replies: an asker learns nothing.
  */
 export class CancelRequests {
   readonly #deps: CancelDeps;
@@ -54,7 +54,7 @@ export class CancelRequests {
   }
 
   #agents(): readonly Pick<Tunnel, "openStream">[] {
-    const usable = [...this.#deps.tunnels()].filter(({ draining, ended, offered }) => !ended && !draining && offered.some(isPostgres));
+    const usable = [...this.#deps.tunnels()].filter(({ ended, offered }) => !ended && offered.some(isPostgres));
     return usable.slice(0, Math.min(maxAgents, maxOpen - this.#open));
   }
 
