@@ -6,18 +6,23 @@ export interface AuditQueueOptions {
   /** Resolves once the event is safe. */
   readonly record: (event: DatabaseEvent) => Promise<void>;
   readonly log: Log;
-  /** Ends the session when an event cannot be kept (`record_session: strict`), at most once. Left out: that is only logged. */
+  /**
+   * Of a session in which nothing happens that is not recorded (`record_session: strict`): ends it when an event cannot be kept, at most once. Left out: that is
+   * only logged.
+   */
   readonly end?: ((why: PlatformError) => void) | undefined;
 }
 
-/** Maximum number of events that are not safe yet; beyond it the client waits. */
+/** Number of events that are not safe yet, at which the client waits: in a strict session for each of them. */
 const maxWaiting = 256;
+const maxWaitingStrict = 1;
 /** Time for the last events of a session, ms. */
 const settleMs = 10_000;
 
 /** Events of one session on their way to the audit: in order, and never more of them than fit. */
 export class AuditQueue {
   readonly #options: AuditQueueOptions;
+  readonly #most: number;
   #waiting = 0;
   #failure: PlatformError | undefined;
   #room: PromiseWithResolvers<void> | undefined;
@@ -25,14 +30,18 @@ export class AuditQueue {
 
   constructor(options: AuditQueueOptions) {
     this.#options = options;
+    this.#most = options.end === undefined ? maxWaiting : maxWaitingStrict;
   }
 
-  /** Undefined: taken. A promise: wait before the next one; it rejects when the session has to end. */
+  /**
+   * Undefined: taken. A promise: wait before the next one; of a strict session, before what the event is about: it resolves once all events so far are safe. It
+   * rejects when the session has to end.
+   */
   add(event: DatabaseEvent): Promise<void> | undefined {
     if (this.#failure !== undefined) return owned(Promise.reject(this.#failure));
     this.#waiting += 1;
     this.#record(event);
-    if (this.#waiting < maxWaiting) return undefined;
+    if (this.#waiting < this.#most) return undefined;
     this.#room ??= Promise.withResolvers();
     return owned(this.#room.promise);
   }
@@ -64,7 +73,7 @@ export class AuditQueue {
 
   #recorded(): void {
     this.#waiting -= 1;
-    if (this.#waiting < maxWaiting / 2) this.#open();
+    if (this.#waiting < this.#most / 2) this.#open();
     if (this.#waiting === 0) this.#idle?.resolve();
   }
 

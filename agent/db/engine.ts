@@ -92,11 +92,11 @@ export interface EngineSession {
    */
   login(names: DatabaseNames, facts?: LoginFacts): Promise<ServerAccess>;
   /**
-   * Takes an event for the audit. Undefined: taken. A promise: the queue is full; read nothing more from the client until it resolves. It rejects
-   * when the audit cannot be kept and the session must end.
+   * Takes an event for the audit. Undefined: taken. A promise: the queue is full, or of a strict session: the event is not safe yet. Read nothing more from the
+   * client until it resolves, and of a strict session send nothing that the event is about. It rejects when the audit cannot be kept and the session must end.
    */
   record(event: DatabaseEvent): Promise<void> | undefined;
-  /** After the login: whether each event must be handed to the audit before what it is about goes on to the server (`record_session: strict`). Default: no. */
+  /** After the login: whether each event must be safe before what it is about goes on to the server (`record_session: strict`). Default: no. */
   readonly isStrict?: boolean;
   /** After the login: where statements are recorded, beside their events for the audit. Undefined: they are not. */
   readonly statements?: StatementLog | undefined;

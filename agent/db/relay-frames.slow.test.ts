@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { socketPair } from "../../test/inside/socket-pair.ts";
+import { turns } from "../../test/inside/turns.ts";
 import { FrameFilter, type FrameFormat } from "./frame-filter.ts";
 import { type RelayEnd, type RelayedFrames, relayFrames } from "./relay-frames.ts";
 
@@ -21,13 +22,14 @@ describe("a relay of frames", () => {
   let base: Socket;
   let ended: Promise<RelayEnd>;
   const stop = { now: new AbortController() };
-  const options: { onClient?: RelayedFrames["onClient"] } = {};
+  const options: Pick<{ -readonly [Key in keyof RelayedFrames]: RelayedFrames[Key] }, "onClient" | "untilSafe"> = {};
   let server: Socket;
   let client: Socket;
 
   beforeEach(async () => {
     stop.now = new AbortController();
     delete options.onClient;
+    delete options.untilSafe;
     const [near, downstream] = await socketPair();
     const [far, upstream] = await socketPair();
     [user, client, base, server] = [near, downstream, far, upstream];
@@ -38,6 +40,7 @@ describe("a relay of frames", () => {
       fromServer: new FrameFilter(format, () => "pass"),
       signal: stop.now.signal,
       onClient: (bytes) => options.onClient?.(bytes),
+      untilSafe: () => options.untilSafe?.(),
       lastWords: ({ message }) => Buffer.from(`[${message}]`),
     });
     for (const socket of [user, base]) socket.allowHalfOpen = true;
@@ -133,6 +136,64 @@ describe("a relay of frames", () => {
     room[1]?.reject(new PlatformError("limit", "the disk is full"));
     expect(await all(user)).toBe("[the disk is full]");
     expect((await ended).reason).toMatchObject({ code: "limit" });
+  });
+
+  test("what must be safe first goes on in its order once it is, with the client's end behind it; the server's answers do not wait", async () => {
+    const safe = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const asked: string[] = [];
+    options.untilSafe = () => {
+      asked.push("safe");
+      return safe[asked.length - 1]?.promise;
+    };
+    let got = "";
+    base.on("data", (text) => (got += String(text)));
+    user.write(frame("one"));
+    await expect.poll(() => asked.length).toBe(1);
+    user.end(frame("two"));
+    base.write(frame("row"));
+    expect(await first(user)).toBe(frame("row"));
+    await turns();
+    expect([asked.length, got]).toEqual([1, ""]);
+    safe[0]?.resolve();
+    await expect.poll(() => asked.length).toBe(2);
+    await turns();
+    expect(got).toBe(frame("one"));
+    const over = all(base);
+    safe[1]?.resolve();
+    await over;
+    expect(got).toBe(frame("one") + frame("two"));
+  });
+
+  test("what is not safe never goes on: not after a cut, nor after the client's loss, nor when it cannot be kept", async () => {
+    for (const end of ["cut", "loss", "failure"] as const) {
+      const [[one, downstream], [far, upstream]] = [await socketPair(), await socketPair()];
+      let got = "";
+      far.setEncoding("latin1").on("data", (text) => (got += String(text)));
+      const [safe, asked, stopping] = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), new AbortController()];
+      const filters = { fromClient: new FrameFilter(format, () => "pass"), fromServer: new FrameFilter(format, () => "pass") };
+      const untilSafe = (): Promise<void> => {
+        asked.resolve();
+        return safe.promise;
+      };
+      const over = relayFrames({
+        ...{ client: downstream, server: upstream, ...filters, untilSafe },
+        signal: stopping.signal,
+        lastWords: () => undefined,
+      });
+      one.write(frame("one"));
+      await asked.promise;
+      if (end === "cut") stopping.abort(locked);
+      else if (end === "loss") one.resetAndDestroy();
+      else safe.reject(new PlatformError("limit", "the disk is full"));
+      one.resume();
+      far.end();
+      await over;
+      safe.resolve();
+      await turns();
+      expect([end, got]).toEqual([end, ""]);
+      one.destroy();
+      far.destroy();
+    }
   });
 
   test("after the client's end the server has ten minutes for each next byte", async () => {

@@ -10,7 +10,12 @@ export interface RelayedFrames {
   readonly fromServer: Filter;
   /** Ends the session; its reason is a PlatformError. */
   readonly signal: AbortSignal;
-  /** Called with every chunk from the client after its frames were judged; a promise holds back further reading from the client until it resolves. */
+  /**
+   * Called with every chunk from the client after its frames were judged: they go on once the promise has resolved, and nothing more is read from the client
+   * until then. It rejects when the session must end. Undefined: at once.
+   */
+  readonly untilSafe?: (() => Promise<void> | undefined) | undefined;
+  /** Called with every chunk from the client after its frames went on; a promise holds back further reading from the client until it resolves. */
   readonly onClient?: (bytes: number) => Promise<void> | undefined;
   readonly onServer?: (bytes: number) => void;
   /**
@@ -50,6 +55,9 @@ class FrameRelay {
   #completing: (() => void) | undefined;
   /** Asynchronous holds of the client's direction. */
   #holds = 0;
+  /** The client's latest messages wait until they are safe, and an end that has come behind them. */
+  #isUnsafe = false;
+  #hasClientEnd = false;
   /** Runs once a side has ended. */
   #halfOpen: NodeJS.Timeout | undefined;
 
@@ -69,7 +77,7 @@ class FrameRelay {
       void this.#end({ reason, malformed: undefined });
     });
     const onAbort = (): void => void this.#end({ reason: toPlatformError(signal.reason), malformed: undefined });
-    client.on("data", this.#onClientData).on("end", () => this.#onSideEnd(server));
+    client.on("data", this.#onClientData).on("end", () => this.#onClientEnd());
     server.on("data", this.#onServerData).on("end", () => this.#onSideEnd(client));
     server.on("drain", () => this.#resumeClient());
     client.on("drain", () => server.resume());
@@ -84,6 +92,12 @@ class FrameRelay {
     return end;
   }
 
+  /** It can come although nothing is read. */
+  #onClientEnd(): void {
+    if (this.#isUnsafe) this.#hasClientEnd = true;
+    else this.#onSideEnd(this.#relayed.server);
+  }
+
   #onSideEnd(other: Duplex): void {
     other.end();
     const why = `one side has ended, and the other one did nothing for ${halfOpenMs / 60_000} minutes`;
@@ -93,27 +107,45 @@ class FrameRelay {
 
   readonly #onClientData = (chunk: Buffer): void => {
     if (this.#isOver) return;
-    const { client, server, fromClient, onClient } = this.#relayed;
-    let room = true;
+    const { fromClient, untilSafe } = this.#relayed;
+    let pieces: readonly Buffer[];
     try {
-      room = writePieces(server, this.#toServer, fromClient.push(chunk));
-      if (fromClient.failure !== undefined) throw fromClient.failure;
+      pieces = fromClient.push(chunk);
     } catch (thrown) {
       return void this.#end({ reason: toPlatformError(thrown), malformed: "client" });
     }
+    const safe = untilSafe?.();
+    this.#isUnsafe = safe !== undefined;
+    if (safe === undefined) this.#forward(pieces, chunk.length);
+    else this.#hold(safe, () => this.#forward(pieces, chunk.length));
+  };
+
+  /** `bytes`: of the client's chunk in which the pieces came. */
+  #forward(pieces: readonly Buffer[], bytes: number): void {
+    if (this.#isOver) return;
+    const { client, server, fromClient, onClient } = this.#relayed;
+    const room = writePieces(server, this.#toServer, pieces);
+    if (fromClient.failure !== undefined) return void this.#end({ reason: toPlatformError(fromClient.failure), malformed: "client" });
     if (!room) client.pause();
-    const held = onClient?.(chunk.length);
-    if (held === undefined) return;
+    const held = onClient?.(bytes);
+    if (held !== undefined) this.#hold(held);
+    this.#isUnsafe = false;
+    if (this.#hasClientEnd) this.#onClientEnd();
+  }
+
+  /** Reads nothing more from the client for a while. */
+  #hold(held: Promise<void>, then: () => void = () => {}): void {
     this.#holds += 1;
-    client.pause();
+    this.#relayed.client.pause();
     held.then(
       () => {
         this.#holds -= 1;
+        then();
         this.#resumeClient();
       },
       (thrown: unknown) => void this.#end({ reason: toPlatformError(thrown), malformed: undefined }),
     );
-  };
+  }
 
   #resumeClient(): void {
     if (this.#holds === 0 && !this.#relayed.server.writableNeedDrain) this.#relayed.client.resume();

@@ -20,6 +20,7 @@ export interface EngineSessionOptions {
   /** Refuses a login by throwing. */
   readonly judge?: (names: DatabaseNames) => void;
   readonly record?: EngineSession["record"];
+  readonly isStrict?: boolean;
   readonly mayUse?: EngineSession["mayUse"];
   /** Default: statements are not recorded. */
   readonly statements?: StatementLog;
@@ -81,6 +82,7 @@ export function sessionAround(client: Socket, options: EngineSessionOptions): Om
     },
     record: options.record ?? ((event) => void events.push(event)),
     ...(options.mayUse && { mayUse: options.mayUse }),
+    isStrict: options.isStrict ?? false,
     ...(options.statements && { statements: options.statements }),
     touch: () => {},
     count: ({ received = 0, transmitted = 0 }) => {

@@ -32,8 +32,8 @@ import {
 
 export interface Conversation {
   readonly session: EngineSession;
-  /** The client's first message: a hello, which the member has answered already, or any other. */
-  readonly first: Request;
+  /** A client's first message that is a hello, which the member has answered already. Left out: the first message is in the client's stream. */
+  readonly hello?: Request | undefined;
   readonly access: ServerAccess;
   readonly member: Member;
   /** Of all sessions. */
@@ -68,8 +68,8 @@ class CommandRelay {
   readonly #holder: Holder;
   /** The request whose answer the client awaits; answers to hello are not counted. */
   #awaited: number | undefined;
-  /** Room in the audit for the commands of the current chunk. */
-  #room: Promise<void>[] = [];
+  /** Waits for the audit, of the commands of the current chunk. */
+  #waits: Promise<void>[] = [];
   /** The member is not the one any more that the uri asks for. */
   #stale: PlatformError | undefined;
 
@@ -94,11 +94,11 @@ class CommandRelay {
   }
 
   async run(): Promise<PlatformError | undefined> {
-    const { session, first, member, held } = this.#conversation;
+    const { session, hello, member, held } = this.#conversation;
     const { client, signal } = session;
     const fromClient = new ClientFilter((frame) => this.#judgeMessage(frame));
     try {
-      this.#begin(first);
+      if (hello !== undefined) client.write(answerTo(hello, clientAnswer(member.hello, session.reachedAt)));
     } catch (thrown) {
       member.socket.destroy();
       throw thrown;
@@ -109,6 +109,7 @@ class CommandRelay {
       fromClient,
       fromServer: this.#fromServer,
       signal: AbortSignal.any([signal, this.#over.signal]),
+      untilSafe: session.isStrict === true ? () => this.#held() : undefined,
       onClient: (bytes) => {
         held.note(this.#holder, fromClient.heldBytes);
         return this.#onClient(bytes);
@@ -132,19 +133,6 @@ class CommandRelay {
   #lastWords(why: PlatformError): Buffer | undefined {
     if (this.#awaited === undefined || why.code === "unavailable") return undefined;
     return opMsg({ responseTo: this.#awaited }, errorDocument(why));
-  }
-
-  /** The first hello has its answer; another first message goes the way of all. */
-  #begin(first: Request): void {
-    const { member, session } = this.#conversation;
-    const verdict = judgeCommand(first, this.#rules);
-    if (verdict.kind === "hello") session.client.write(answerTo(first, clientAnswer(member.hello, session.reachedAt)));
-    else {
-      const bytes = this.#judge(first);
-      if (bytes === "pass") member.socket.write(first.message);
-      else if (bytes !== "drop") member.socket.write(bytes);
-      this.#local.flush();
-    }
   }
 
   #judgeMessage({ header, body, length }: Frame): Verdict {
@@ -187,8 +175,8 @@ class CommandRelay {
     this.#session.touch();
     const outcome = error === undefined ? { success: true } : { success: false, error: error.message.slice(0, 2000) };
     const event = { event: "db.session.query", ...commandText(request), ...outcome } as const;
-    const room = this.#session.record(event);
-    if (room !== undefined) this.#room.push(room);
+    const wait = this.#session.record(event);
+    if (wait !== undefined) this.#waits.push(wait);
     this.#results.begin(request, event, this.#session.statements);
   }
 
@@ -202,9 +190,14 @@ class CommandRelay {
   #onClient(bytes: number): Promise<void> | undefined {
     this.#session.count({ received: bytes });
     this.#local.flush();
-    if (this.#room.length === 0) return undefined;
-    const all = Promise.all(this.#room).then(() => {});
-    this.#room = [];
+    return this.#held();
+  }
+
+  /** Resolves when the audit has room for more; of a strict session, once the commands since the last call are safe in it. */
+  #held(): Promise<void> | undefined {
+    if (this.#waits.length === 0) return undefined;
+    const all = Promise.all(this.#waits).then(() => {});
+    this.#waits = [];
     return all;
   }
 

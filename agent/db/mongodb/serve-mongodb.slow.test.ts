@@ -1,5 +1,6 @@
 import { UUID } from "bson";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { LateAudit } from "../../../test/inside/late-audit.ts";
 import { statementLog } from "../../../test/inside/statement-log.ts";
 import { find, hello, TestSessions } from "./testing/test-sessions.ts";
 import { flag } from "./wire-message.ts";
@@ -89,6 +90,22 @@ describe("a connection of a MongoDB client", () => {
     client.send({ insert: "c", documents: [{ a: 1 }], $db: "orders" }, flag.moreToCome);
     expect(await client.ask(find)).toMatchObject({ cursor: { firstBatch: [{ a: 1 }] } });
     expect(events.map((event) => "success" in event && event.success)).toEqual([false, true, true]);
+  });
+
+  test("in a strict session a command goes to the server once its event is safe, also a client's first message", async () => {
+    for (const isFirst of [true, false]) {
+      const audit = new LateAudit();
+      const { client } = await sessions.open(audit.options);
+      if (!isFirst) await client.ask(hello);
+      const finds = (): number => sessions.server.commands.filter(({ name }) => name === "find").length;
+      const before = finds();
+      const answer = client.ask(find);
+      await audit.recorded(1);
+      expect(finds()).toBe(before);
+      audit.release();
+      expect(await answer).toMatchObject({ ok: 1 });
+      expect(finds()).toBe(before + 1);
+    }
   });
 
   test("its recording has each command with its result", async () => {

@@ -67,7 +67,6 @@ async function firstRequest(session: EngineSession): Promise<First | undefined> 
 }
 
 async function serve(session: EngineSession, { request: first, isGreeting }: First, shared: Shared): Promise<PlatformError | undefined> {
-  session.count({ received: first.length });
   let opened: { readonly access: ServerAccess; readonly member: Member };
   try {
     opened = await open(session, isGreeting ? first : undefined);
@@ -76,7 +75,9 @@ async function serve(session: EngineSession, { request: first, isGreeting }: Fir
     await refuseClient(session, first, error);
     return error;
   }
-  return await relayCommands({ session, first, ...shared, ...opened });
+  if (isGreeting) session.count({ received: first.length });
+  else session.client.unshift(first.message);
+  return await relayCommands({ session, hello: isGreeting ? first : undefined, ...shared, ...opened });
 }
 
 /** The road to the server, with the client's own description; without one, if the client does not greet. */

@@ -40,6 +40,7 @@ export async function relayCommands(relayed: RelayedSession): Promise<CommandsEn
     fromClient: relay.fromClient,
     fromServer: relay.fromServer,
     signal: relay.signal,
+    untilSafe: session.isStrict === true ? () => relay.held : undefined,
     onClient: (bytes) => relay.onClient(bytes),
     onServer: (bytes) => relay.onServer(bytes),
     lastWords: (why) => relay.lastWords(why),
@@ -57,7 +58,7 @@ class CommandRelay {
   readonly signal: AbortSignal;
   readonly fromClient: Filter;
   readonly fromServer: Filter;
-  /** The audit has no room. */
+  /** Events of the client's latest chunk that are not safe, or have no room. */
   #held: Promise<void> | undefined;
   /** Too many commands wait for their answers. */
   #room: PromiseWithResolvers<void> | undefined;
@@ -98,6 +99,11 @@ class CommandRelay {
       push: (chunk) => filter.push(chunk),
       finish: () => filter.finish(),
     };
+  }
+
+  /** Resolves once the commands so far are safe in the audit, or it has room for more. */
+  get held(): Promise<void> | undefined {
+    return this.#held;
   }
 
   /** A failure of the audit ends the session, also where nothing waits for the event. */

@@ -4,6 +4,7 @@ import { capability } from "../../../core/databases/mysql/capabilities.ts";
 import { errorPacket } from "../../../core/databases/mysql/error-packet.ts";
 import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { LateAudit } from "../../../test/inside/late-audit.ts";
 import { statementLog } from "../../../test/inside/statement-log.ts";
 import { encodeLogin, encodeTlsRequest } from "./login-packet.ts";
 import { okPacket, parseError } from "./server-answer.ts";
@@ -42,6 +43,28 @@ test("the recording has each command with its result", async () => {
     { kind: "query", text: "select * from missing", result: { outcome: "failed", code: "1146 (42S02)", message: "no such table" } },
     { kind: "query", text: "COM_CLONE", result: { outcome: "refused", message: expect.stringContaining("COM_CLONE is refused") } },
   ]);
+});
+
+test("in a strict session commands go to the server once their events are safe, also more than may await their answers at once", async () => {
+  const audit = new LateAudit();
+  let answered = 0;
+  server.serve = async (socket) => {
+    socket.write(okPacket(3, 2));
+    for (; ; answered += 1) {
+      await read(socket, 0);
+      socket.write(okPacket(1, 2));
+    }
+  };
+  const { near, ended } = await server.start(audit.options);
+  await logIn(near);
+  near.write(Buffer.concat(Array.from({ length: 200 }, () => query("do 1"))));
+  await audit.recorded(200);
+  expect(answered).toBe(0);
+  audit.release();
+  for (let count = 0; count < 200; count += 1) expect((await read(near, 1))[0]).toBe(0);
+  near.end();
+  await ended;
+  expect(answered).toBe(200);
 });
 
 test("the reason of a cut has the number that the client expects: 0 between commands, the next one within an answer", async () => {

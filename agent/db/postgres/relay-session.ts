@@ -58,8 +58,9 @@ export async function relaySession(open: OpenSession): Promise<PlatformError | u
 }
 
 /** What the session keeps account of, and the words at its end. */
-function accounts(session: EngineSession, records: HeldRecords): Pick<RelayedFrames, "onClient" | "onServer" | "lastWords"> {
+function accounts(session: EngineSession, records: HeldRecords): Pick<RelayedFrames, "untilSafe" | "onClient" | "onServer" | "lastWords"> {
   return {
+    untilSafe: session.isStrict === true ? () => records.held : undefined,
     onClient: (received) => {
       session.touch();
       session.count({ received });

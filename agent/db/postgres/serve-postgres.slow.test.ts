@@ -1,11 +1,13 @@
 import { afterEach, describe, expect, test } from "vitest";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { LateAudit } from "../../../test/inside/late-audit.ts";
 import { statementLog } from "../../../test/inside/statement-log.ts";
 import { turns } from "../../../test/inside/turns.ts";
 import { CancelKeys } from "./cancel-keys.ts";
 import { encodeMessage } from "./error-response.ts";
 import { encodeCancel, tlsRequest } from "./first-packet.ts";
 import { serverPid } from "./testing/fake-server.ts";
-import { authenticationOk, complete, failed, query, ready, terminate } from "./testing/postgres-bytes.ts";
+import { authenticationOk, bind, complete, execute, failed, parse, query, ready, sync, terminate } from "./testing/postgres-bytes.ts";
 import { ann, startup, TestSessions } from "./testing/test-session.ts";
 
 describe("the engine of PostgreSQL", () => {
@@ -35,6 +37,27 @@ describe("the engine of PostgreSQL", () => {
     expect(await one.served).toBeUndefined();
     expect(one.events).toEqual([{ event: "db.session.query", db_query: "select 1", success: true }]);
     expect(one.bytes.received).toBe(query("select 1").length + terminate.length);
+  });
+
+  test("in a strict session messages go to the server once their events are safe; those without one do not wait", async () => {
+    const audit = new LateAudit();
+    const one = await sessions.loggedIn(audit.options);
+    let got = "";
+    one.upstream.setEncoding("latin1").on("data", (text) => (got += String(text)));
+    const ahead = Buffer.concat([parse("", "select 1"), bind("", ""), execute(""), sync]);
+    one.near.write(ahead);
+    await audit.recorded(3);
+    expect(got).toBe("");
+    audit.release();
+    await expect.poll(() => got).toBe(ahead.toString("latin1"));
+    one.near.write(sync);
+    await expect.poll(() => got).toBe(Buffer.concat([ahead, sync]).toString("latin1"));
+    one.near.write(query("drop table t"));
+    await audit.recorded(4);
+    audit.fail(new PlatformError("unavailable", "the host could not record it"));
+    expect(await one.all()).toContain("the host could not record it");
+    expect(await one.served).toMatchObject({ code: "unavailable" });
+    expect(got).not.toContain("drop table");
   });
 
   test("the recording has each query with its result", async () => {

@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { engineSession } from "../../../test/inside/engine-session.ts";
+import { LateAudit } from "../../../test/inside/late-audit.ts";
 import { statementLog } from "../../../test/inside/statement-log.ts";
 import { turns } from "../../../test/inside/turns.ts";
 import type { ServerAccess } from "../engine.ts";
@@ -22,6 +23,23 @@ describe("a session with a server", () => {
     expect(text).toMatch(/^\$1\r\nk\r\n-NOPERM RESET is refused.*\r\n\$1\r\nk\r\n-NOPERM PSYNC is refused.*\r\n\$4\r\nlast\r\n$/);
     expect(redis.server.seen.join()).not.toMatch(/RESET|PSYNC/);
     expect(redis.queries()).toEqual(["GET k", "RESET !", "GET k", "PSYNC !", "GET last"]);
+  });
+
+  test("in a strict session a command goes to the server once its event is safe", async () => {
+    const audit = new LateAudit();
+    await redis.open(audit.options);
+    redis.say("GET", "a");
+    await audit.recorded(1);
+    redis.say("GET", "b");
+    await turns();
+    expect([audit.events.length, redis.server.seen.join()]).toEqual([1, expect.not.stringContaining("GET")]);
+    audit.release();
+    expect(await redis.until("a\r\n")).toBe("$1\r\na\r\n");
+    await audit.recorded(2);
+    expect(redis.server.seen).not.toContain("GET b");
+    audit.fail(new PlatformError("unavailable", "the host could not record it"));
+    expect(await redis.until("")).toMatch(/<end>$/);
+    expect(redis.server.seen).not.toContain("GET b");
   });
 
   test("the recording has each command with its result, and no password", async () => {

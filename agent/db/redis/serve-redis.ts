@@ -103,7 +103,7 @@ async function enterDatabase(server: Duplex, name: string, signal: AbortSignal):
 }
 
 async function relay(session: EngineSession, { server, user, isCertified, view }: Connected): Promise<PlatformError | undefined> {
-  const { client, asked, signal } = session;
+  const { client, asked, signal, isStrict } = session;
   const ownAnswers = new OwnAnswers(randomBytes(16).toString("hex"));
   const answers = new OpenAnswers();
   const mayUse = session.mayUse && ((name: string) => name === asked.name || session.mayUse?.(name) === true);
@@ -139,7 +139,8 @@ async function relay(session: EngineSession, { server, user, isCertified, view }
     lost = new PlatformError("unavailable", `the server of database ${session.database.name} closed the connection`);
     client.write(errorReply(lost));
   });
-  const { reason, malformed } = await relayFrames({ client, server, fromClient, fromServer, signal, onClient, onServer, lastWords });
+  const untilSafe = isStrict === true ? () => judge.room() : undefined;
+  const { reason, malformed } = await relayFrames({ client, server, fromClient, fromServer, signal, untilSafe, onClient, onServer, lastWords });
   if (malformed === "client") await session.record({ event: "db.session.malformed_packet", payload: fromClient.opening.toString("base64") });
   return reason ?? lost;
 }

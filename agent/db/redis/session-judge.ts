@@ -52,7 +52,7 @@ export class SessionJudge implements CommandJudge {
     this.#deps.answers.sent(command, this.#record(command, bytes, undefined));
   }
 
-  /** Resolves when the audit has room for more. */
+  /** Resolves when the audit has room for more; of a strict session, once the commands since the last call are safe in it. */
   room(): Promise<void> | undefined {
     const waits = this.#waits;
     if (waits.length === 0) return undefined;

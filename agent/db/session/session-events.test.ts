@@ -38,6 +38,22 @@ describe("a session of a database", () => {
     test("goes on with best_effort", async () => {
       const { session } = sessions.open({ record });
       await session.login(loginNames);
+  test("its queries wait for their events with strict alone, and those for no others", async () => {
+    for (const strict of [true, false]) {
+      const patience: unknown[] = [];
+      const record = async (_facts: AuditFacts, options?: { readonly mass?: { readonly patienceMs: number } }): Promise<void> => {
+        if (options?.mass !== undefined) patience.push(options.mass.patienceMs);
+      };
+      const { session } = sessions.open({ record, ...(strict && { options: { record_session: { default: "strict" } } }) });
+      await session.login(loginNames);
+      const taken = session.record({ event: "db.session.query", success: true, db_query: "select 1" });
+      expect(taken === undefined).toBe(!strict);
+      await taken;
+      await session.close(undefined);
+      expect(patience).toEqual([strict ? 0 : 10]);
+    }
+  });
+
       expect(session.record(query)).toBeUndefined();
       await new Promise(setImmediate);
       expect(session.signal.aborted).toBe(false);
@@ -48,7 +64,7 @@ describe("a session of a database", () => {
     test("ends with strict, though the engine waits for nothing", async () => {
       const { session } = sessions.open({ record, options: { record_session: { default: "strict" } } });
       await session.login(loginNames);
-      expect(session.record(query)).toBeUndefined();
+      void session.record(query);
       await expect.poll(() => session.signal.aborted).toBe(true);
       expect(session.signal.reason).toMatchObject({ code: "unavailable", message: expect.stringContaining("record_session: strict") });
       await expect(session.record(query)).rejects.toBe(session.signal.reason);

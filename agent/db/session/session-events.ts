@@ -55,7 +55,7 @@ export class SessionEvents {
   /** The queue for the events of a session that has begun. `end`: as in AuditQueue. */
   queue(end: ((why: PlatformError) => void) | undefined): AuditQueue {
     const { audit, log } = this.#deps;
-    const mass = { owner: { service: "db", user: this.#options.user }, patienceMs } as const;
+    const mass = { owner: { service: "db", user: this.#options.user }, patienceMs: end === undefined ? patienceMs : 0 } as const;
     // It has logged in, which it does once: they stay the same.
     const common = this.#common();
     return new AuditQueue({ record: async (event) => audit.record({ ...event, ...common } as never, { mass }), log, end });
