@@ -10,6 +10,7 @@ import { IpSet } from "../../core/transport/ip-prefix.ts";
 import { isKubeServerName } from "../../core/transport/kube-names.ts";
 import type { ProxyConfig } from "../config.ts";
 import { type ServeBrowser, serveAppClient } from "./app-front/app-front.ts";
+import { auditingOffences } from "./db-front/audit-offence.ts";
 import { type DatabasePorts, openDatabasePorts } from "./db-front/open-ports.ts";
 import { servePostgres, servePostgresTls } from "./db-front/postgres/serve-postgres.ts";
 import { type FrontDoorOptions, type Handler, type HandlerTable, receive } from "./front-door.ts";
@@ -168,7 +169,8 @@ const toAuthMs = 10_000;
 
 /** Handlers of the web port. */
 function doorHandlers(services: ListenerServices): Pick<FrontDoorOptions, "table" | "web" | "postgres"> {
-  return { table: handlerTable(services), web: webHandler(services), postgres: (arrival) => servePostgres(arrival, services) };
+  const postgres = auditingOffences("postgres", servePostgres);
+  return { table: handlerTable(services), web: webHandler(services), postgres: (arrival) => postgres(arrival, services) };
 }
 
 function handlerTable(services: ListenerServices): HandlerTable {
@@ -179,11 +181,12 @@ function handlerTable(services: ListenerServices): HandlerTable {
       const transport = await terminateTls(socket, { context: services.identity.current().tls, alpn: name });
       await accept({ transport, peer, established }, services);
     };
+  const postgres = auditingOffences("postgres", servePostgresTls);
   return new Map<string, Handler>([
     [alpn.tunnel, insideTls(alpn.tunnel, acceptTunnel)],
     [alpn.jump, insideTls(alpn.jump, acceptJump)],
     [alpn.stream, (arrival) => clientStream(arrival, services)],
-    [alpn.postgres, (arrival) => servePostgresTls(arrival, services)],
+    [alpn.postgres, (arrival) => postgres(arrival, services)],
     [
       alpn.auth,
       async ({ socket, peer, established }) => {

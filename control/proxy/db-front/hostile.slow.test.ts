@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
+import { connect } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { insideAuthorities } from "../../../test/inside/authorities.ts";
 import type { Presented } from "../../../test/inside/front-user.ts";
@@ -66,7 +67,13 @@ test("a certificate of a host in a user's place", async () => {
   expect(await answerTo({ certificate: credentials.tlsCertificate, privateKey: credentials.tlsPrivateKey })).toMatch(/not issued by this cluster/);
 });
 
-test("a startup packet that is too long, a TLS handshake of garbage, and bytes of another protocol end the connection", async () => {
+/** Errors of the audit log about clients that nobody knows. */
+async function offences(): Promise<readonly string[]> {
+  const events = await world.cluster.events("auth");
+  return events.map(({ error }) => String(error)).filter((error) => error.includes("before it had identified itself"));
+}
+
+test("a startup packet that is too long, a TLS handshake of garbage, and bytes of another protocol end the connection, and are audited", async () => {
   const tooLong = await world.dial("postgres");
   tooLong.write(Buffer.from("7fffffff00030000", "hex"));
   expect(await ended(tooLong)).toBe("");
@@ -76,7 +83,21 @@ test("a startup packet that is too long, a TLS handshake of garbage, and bytes o
     socket.write("\x16\x03\x01\x00\x05hello this is not TLS at all, whatever the first bytes say");
     socket.resume();
     await once(socket, "close");
+    await expect.poll(async () => (await offences()).join()).toContain(`the port for ${protocol} was disconnected`);
   }
+  await expect.poll(async () => (await offences()).length).toBe(5);
+});
+
+test("a client that leaves, or that does not trust the port's certificate, is not audited", async () => {
+  const before = (await offences()).length;
+  for (const protocol of ["mysql", "mongodb", "redis", "postgres"] as const) (await world.dial(protocol)).end().resume();
+  const distrustful = connect({ socket: await world.dial("redis"), host: "127.0.0.1" });
+  await once(distrustful, "error");
+  // One of which the event is sure to come, behind those.
+  const last = await world.dial("postgres");
+  last.write(Buffer.from("7fffffff00030000", "hex"));
+  await ended(last);
+  await expect.poll(async () => (await offences()).length).toBe(before + 1);
 });
 
 test("MySQL: a login packet of 16 MB is refused by its header, and packets out of order too", async () => {

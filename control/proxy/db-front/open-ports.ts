@@ -5,6 +5,7 @@ import type { FailedArrivals, HalfOpen } from "../../../core/transport/arrivals/
 import { type Listener, peerAddress } from "../../../core/transport/arrivals/listen.ts";
 import { formatHostPort, type HostPort, withPort } from "../../../core/transport/host-port.ts";
 import type { DatabasePort } from "../../config.ts";
+import { auditingOffences } from "./audit-offence.ts";
 import type { FrontArrival, FrontServices } from "./front.ts";
 import { frontOf } from "./fronts.ts";
 
@@ -55,8 +56,7 @@ async function receive(protocol: DbProtocol, socket: Socket, services: PortServi
   halfOpen.enter(socket);
   const arrival: FrontArrival = { socket, peer, established: () => halfOpen.leave(socket) };
   try {
-    const front = await frontOf(protocol);
-    await front(arrival, services);
+    await auditingOffences(protocol, await frontOf(protocol))(arrival, services);
   } catch (thrown) {
     const error = toPlatformError(thrown);
     log[error.code === "internal" ? "error" : "debug"]("connection ended", { peer, port: protocol, code: error.code, error });
