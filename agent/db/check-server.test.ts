@@ -49,7 +49,7 @@ function secured(socket: Socket, options: TlsOptions = {}): TLSSocket {
 const database = (protocol: DbProtocol, ports: readonly number[], tls: Partial<DatabaseTls> = {}): Database => {
   const [first = { host: "localhost", port: 1 }, ...others] = ports.map((port) => ({ host: "localhost", port }));
   const settings = { mode: "verify-full" as const, caPem: [], trustsSystem: false, ...tls };
-  return { name: "orders", protocol, uri: "", addresses: [first, ...others], options: new Map(), labels: {}, tls: settings };
+  return { name: "orders", protocol, uri: "", addresses: [first, ...others], options: new Map(), labels: {}, origin: "static", tls: settings };
 };
 
 const never = new AbortController().signal;

@@ -11,6 +11,7 @@ test("a resource without TLS settings: everything is verified, by the cluster's 
     addresses: [{ host: "db.internal", port: 5432 }],
     options: new Map(),
     labels: { env: "test" },
+    origin: "dynamic",
     tls: { mode: "verify-full", serverName: undefined, caPem: [], trustsSystem: false },
   });
 });

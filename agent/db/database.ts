@@ -26,6 +26,8 @@ export interface Database {
   /** The options of `uri`. */
   readonly options: ReadonlyMap<string, string>;
   readonly labels: Labels;
+  /** Described by the agent's configuration file, or by a resource of the cluster. */
+  readonly origin: "static" | "dynamic";
   readonly tls: DatabaseTls;
   /** Makes the accounts of users whose roles say so. */
   readonly adminUser?: DatabaseAdmin | undefined;
@@ -37,8 +39,8 @@ export interface DatabaseAdmin {
   readonly database?: string | undefined;
 }
 
-/** A database as its `db` resource describes it; undefined for an address that this version cannot read. Pure. */
-export function databaseOf({ metadata, spec }: Pick<Db, "metadata" | "spec">): Database | undefined {
+/** A database as its `db` resource describes it, or the same from the file; undefined for an address that this version cannot read. Pure. */
+export function databaseOf({ metadata, spec }: Pick<Db, "metadata" | "spec">, origin: Database["origin"] = "dynamic"): Database | undefined {
   const { protocol, uri, tls, admin_user: admin } = spec;
   const parsed = parseDbUri(protocol, uri);
   if (parsed === undefined) return undefined;
@@ -48,6 +50,7 @@ export function databaseOf({ metadata, spec }: Pick<Db, "metadata" | "spec">): D
     uri,
     ...parsed,
     labels: metadata.labels ?? {},
+    origin,
     ...(admin && { adminUser: { name: admin.name, database: admin.default_database } }),
     tls: {
       mode: tls?.mode ?? "verify-full",

@@ -73,7 +73,7 @@ function offeredDatabase(resource: Db): Database {
 export async function configuredDatabase({ name, protocol, uri, static_labels: labels, tls, admin_user }: ConfiguredDatabase): Promise<Database> {
   const { ca_cert_file: file, ...settings } = tls ?? { mode: "verify-full" as const, trust_system_cert_pool: false };
   const ca = file === undefined ? {} : { ca_cert: await readAuthorities(name, file) };
-  const database = databaseOf({ metadata: { name, labels }, spec: { protocol, uri, tls: { ...settings, ...ca }, admin_user } });
+  const database = databaseOf({ metadata: { name, labels }, spec: { protocol, uri, tls: { ...settings, ...ca }, admin_user } }, "static");
   if (database === undefined) throw new PlatformError("invalid", `the address of database ${name} cannot be read: ${uri}`);
   return database;
 }

@@ -52,6 +52,7 @@ describe("TLS to a database's server", () => {
       addresses: [{ host, port }],
       options: new Map(),
       labels: {},
+      origin: "static",
       tls: { mode: "verify-full", caPem: [], trustsSystem: false, ...tls },
     };
   }

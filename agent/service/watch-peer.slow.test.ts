@@ -89,11 +89,11 @@ test("applications, databases' servers and API servers that vanish are given up"
   const port = await listening(createServer());
   const spec = { uri: `tcp://127.0.0.1:${port}` };
   const address = { host: "127.0.0.1", port };
-  const database = { name: "orders", protocol: "postgres", uri: `127.0.0.1:${port}`, addresses: [address], options: new Map(), labels: {} } as const;
+  const database = { name: "orders", protocol: "postgres", uri: `127.0.0.1:${port}`, addresses: [address], options: new Map() } as const;
   const tls = { mode: "verify-full", caPem: [], trustsSystem: false } as const;
   const targets = [
     await dialApp(offeredApp("shell", {}, spec), appTargets({ unix: [] }), over.signal),
-    await dialServer({ ...database, tls }, address, over.signal),
+    await dialServer({ ...database, labels: {}, origin: "static", tls }, address, over.signal),
   ];
   await until("they have arrived", () => sockets.size === targets.length);
   for (const socket of sockets) deafen(socket);

@@ -12,6 +12,7 @@ export function testDatabase(protocol: DbProtocol, port = 1): Database {
     addresses: [{ host: "127.0.0.1", port }],
     options: new Map(),
     labels: { env: "test" },
+    origin: "static",
     tls: { mode: "verify-full", caPem: [], trustsSystem: false },
   };
 }

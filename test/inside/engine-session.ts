@@ -62,6 +62,7 @@ export function sessionAround(client: Socket, options: EngineSessionOptions): Om
       addresses: [{ host: "127.0.0.1", port }],
       options: new Map(),
       labels: {},
+      origin: "static",
       tls: { mode: "verify-full", caPem: [], trustsSystem: false },
     },
     asked,
@@ -81,8 +82,8 @@ export function sessionAround(client: Socket, options: EngineSessionOptions): Om
       return { ...access, dial };
     },
     record: options.record ?? ((event) => void events.push(event)),
-    ...(options.mayUse && { mayUse: options.mayUse }),
     isStrict: options.isStrict ?? false,
+    ...(options.mayUse && { mayUse: options.mayUse }),
     ...(options.statements && { statements: options.statements }),
     touch: () => {},
     count: ({ received = 0, transmitted = 0 }) => {

@@ -46,6 +46,7 @@ export async function beginSession(login: SessionLogin, deps: DbDeps): Promise<B
   try {
     if ((names.user ?? "") === "") throw namelessError();
     const grant = await facts.judge(names);
+    events.withRoles(grant.account?.roles ?? []);
     if (stated.replication !== undefined) refuseReplication(grant, facts.mayUse({ user: names.user, name: "*" }));
     const lease = await facts.lease(grant);
     const recording = recordingOf(grant, login, deps);

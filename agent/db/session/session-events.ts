@@ -3,8 +3,10 @@ import { recordOrLog } from "../../service/record-or-log.ts";
 import { AuditQueue } from "../audit-queue.ts";
 import type { Database, DbDeps } from "../database.ts";
 import { anyMember, type DatabaseEvent, type DatabaseNames, type LoginFacts } from "../engine.ts";
+import { describedDatabase } from "./described-database.ts";
+import { fitEvent } from "./fit-event.ts";
 
-/** Time for which an event of a query may wait for those of others, so that one write has them all, ms. */
+/** Time for which an event of a query may wait for those of others, so that one write has them all, ms; not where the query waits for it. */
 const patienceMs = 10;
 
 export interface SessionEventsOptions {
@@ -29,6 +31,8 @@ export class SessionEvents {
   readonly #started: Date;
   readonly #bytes = { received: 0, transmitted: 0 };
   #queries = 0;
+  /** Roles at the server of an account that the agent makes. */
+  #roles: readonly string[] = [];
 
   constructor(options: SessionEventsOptions, deps: SessionEventsDeps) {
     this.#options = options;
@@ -36,20 +40,25 @@ export class SessionEvents {
     this.#started = (deps.now ?? (() => new Date()))();
   }
 
+  /** The user's account gets these roles at the server. */
+  withRoles(roles: readonly string[]): void {
+    this.#roles = roles;
+  }
+
   /** Records the start. Throws when it cannot be kept: such a session does not begin. */
   async started(facts: LoginFacts): Promise<void> {
-    await this.#deps.audit.record({ event: "db.session.start", success: true, ...this.#common(), ...stated(facts) });
+    await this.#deps.audit.record({ event: "db.session.start", success: true, ...this.#common(), ...fitEvent(stated(facts)) });
   }
 
   /** Records that the session did not begin. Never throws. */
   async refused(why: PlatformError, facts: LoginFacts): Promise<void> {
     const error = why.message.slice(0, 2000);
-    await recordOrLog(this.#deps, { event: "db.session.start", success: false, error, ...this.#common(), ...stated(facts) });
+    await recordOrLog(this.#deps, { event: "db.session.start", success: false, error, ...this.#common(), ...fitEvent(stated(facts)) });
   }
 
   /** Records an event by itself, outside of the queue. Never throws. */
   async note(event: DatabaseEvent): Promise<void> {
-    await recordOrLog(this.#deps, { ...event, ...this.#common() } as never);
+    await recordOrLog(this.#deps, { ...fitEvent(event), ...this.#common() } as never);
   }
 
   /** The queue for the events of a session that has begun. `end`: as in AuditQueue. */
@@ -58,7 +67,7 @@ export class SessionEvents {
     const mass = { owner: { service: "db", user: this.#options.user }, patienceMs: end === undefined ? patienceMs : 0 } as const;
     // It has logged in, which it does once: they stay the same.
     const common = this.#common();
-    return new AuditQueue({ record: async (event) => audit.record({ ...event, ...common } as never, { mass }), log, end });
+    return new AuditQueue({ record: async (event) => audit.record({ ...fitEvent(event), ...common } as never, { mass }), log, end });
   }
 
   /** Counts an event for the summary. */
@@ -89,6 +98,7 @@ export class SessionEvents {
       sid,
       db_service: database.name,
       db_protocol: database.protocol,
+      ...describedDatabase(database, this.#roles),
       db_uri: database.uri.slice(0, 2000),
       db_user: account.slice(0, 256),
       db_name: name.slice(0, 256),

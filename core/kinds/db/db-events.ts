@@ -1,9 +1,13 @@
 import { z } from "zod";
 import { auditEvents, count, maxAuditCommand, maxShort, moment, outcome, server, short, text } from "../../audit/event-spec.ts";
 
+/** Roles at a server: the first ones of many. */
+const serverRoles = z.array(short).max(64);
+
 /**
- * Fields of every audit event of a database session. `db_service` is the resource; `db_user` and `db_name` are empty until they are known. `db_member`: the member of a
- * cluster that the client has asked for, `host:port`. `relayed_by`: id of the proxy whose database port the client has used.
+ * Fields of every audit event of a database session. `db_service` is the resource; `db_user` and `db_name` are empty until they are known. `db_labels`: of the
+ * resource, the first ones of many. `db_origin`: whether the agent's file or a resource of the cluster describes it. `db_roles`: those of an account that the agent
+ * makes. `db_member`: the member of a cluster that the client has asked for, `host:port`. `relayed_by`: id of the proxy whose database port the client has used.
  */
 export const dbSession = {
   ...server,
@@ -11,9 +15,13 @@ export const dbSession = {
   sid: short,
   db_service: short,
   db_protocol: short,
+  db_type: short.optional(),
+  db_origin: z.enum(["static", "dynamic"]).optional(),
+  db_labels: z.record(short, short).optional(),
   db_uri: text,
   db_user: short,
   db_name: short,
+  db_roles: serverRoles.optional(),
   db_member: short.optional(),
   relayed_by: short.optional(),
 };
@@ -30,9 +38,6 @@ export const parameters = z.array(z.string().max(maxShort).nullable()).max(maxPa
 
 /** Maximum number of settings of a session in the event of its start. */
 export const maxSettings = 64;
-
-/** Roles at a server: the first ones of many. */
-const serverRoles = z.array(short).max(64);
 
 /** Audit events that the sessions of all database protocols share. */
 export const dbSessionEvents = auditEvents({
