@@ -119,6 +119,39 @@ describe("relay", () => {
     expect(right.near.destroyed).toBe(true);
   });
 
+  test.for(["is lost", "ends", "breaks"] as const)("the first side gets last words when the other one %s, behind what came before", async (how) => {
+    const [left, right] = [await tcpPair(), await tcpPair()];
+    const done = relay(left.near, right.near, { lastWords: () => Buffer.from(" last words") });
+    right.far.write("answer");
+    expect(String((await once(left.far, "data"))[0])).toBe("answer");
+    if (how === "is lost") right.far.resetAndDestroy();
+    else if (how === "ends") right.far.end();
+    else right.near.destroy(new Error("broken"));
+    expect(await everything(left.far)).toBe(" last words");
+    left.far.end();
+    right.far.destroy();
+    await done;
+    expect(counts(left.near).filter(([event]) => event === "data")).toEqual([["data", 0]]);
+  });
+
+  test("there are no last words after the first side's own end, nor for the other side, nor at the signal", async () => {
+    for (const how of ["own end", "own loss", "signal"] as const) {
+      const [left, right] = [await tcpPair(), await tcpPair()];
+      const stop = new AbortController();
+      const done = relay(left.near, right.near, { signal: stop.signal, lastWords: () => Buffer.from("last words") });
+      const [atLeft, atRight] = [left.far, right.far].map(async (far) => await everything(far).catch(() => ""));
+      if (how === "own end") {
+        left.far.end();
+        await atRight;
+        right.far.end();
+      } else if (how === "own loss") left.far.resetAndDestroy();
+      else stop.abort();
+      await done;
+      right.far.end();
+      expect([how, await atLeft, await atRight]).toEqual([how, "", ""]);
+    }
+  });
+
   test("a peer that ends, and then closes without reading, is still delivered in full to a slow reader", async () => {
     const right = duplexPair();
     const taken: Buffer[] = [];

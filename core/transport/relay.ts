@@ -6,7 +6,12 @@ export interface RelayOptions {
   readonly signal?: AbortSignal;
   /** For a side that still has to take what came from one that has closed; default: 5 minutes. */
   readonly stuckMs?: number;
+  /** What `a` gets at the end when `b` ends or is lost before `a` has ended; undefined: nothing. */
+  readonly lastWords?: (() => Buffer | undefined) | undefined;
 }
+
+/** Time for a peer to take the last words, ms. */
+const lastMs = 3_000;
 
 /**
  * Copies bytes both ways between two streams until both directions have ended, and then destroys both.
@@ -16,7 +21,7 @@ export interface RelayOptions {
  * stays, which keeps late errors from ending the process.
  */
 export function relay(a: Duplex, b: Duplex, options: RelayOptions = {}): Promise<void> {
-  const { signal, stuckMs } = options;
+  const { signal, stuckMs, lastWords } = options;
   return new Promise((resolve) => {
     let directions = 2;
     const stops: (() => void)[] = [];
@@ -26,6 +31,17 @@ export function relay(a: Duplex, b: Duplex, options: RelayOptions = {}): Promise
       a.destroy();
       b.destroy();
       resolve();
+    };
+    const words = (): Buffer | undefined => (a.destroyed || a.writableEnded || a.readableEnded ? undefined : lastWords?.());
+    const broken = (): void => {
+      const last = words();
+      if (last === undefined) {
+        finish();
+        return;
+      }
+      for (const stop of stops.splice(0)) stop();
+      b.destroy();
+      stops.push(endWith(a, last, finish));
     };
     const ended = (): void => {
       directions -= 1;
@@ -41,7 +57,7 @@ export function relay(a: Duplex, b: Duplex, options: RelayOptions = {}): Promise
     const limit = { stuckMs, stuck: finish };
     // First: a listener below that ends the relay undoes them.
     stops.push(limitRest(a, b, limit), limitRest(b, a, limit));
-    stops.push(copy(a, b, { ended, broken: finish }), copy(b, a, { ended, broken: finish }));
+    stops.push(copy(a, b, { ended, broken }), copy(b, a, { ended, broken, words }));
   });
 }
 
@@ -65,14 +81,33 @@ function limitRest(from: Duplex, to: Duplex, limit: StuckLimit): () => void {
 type Closing = Duplex & { readonly keepHalfOpen?: () => void };
 
 /** Ends the writable half. */
-function endHalf(stream: Closing): void {
+function endHalf(stream: Closing, words?: Buffer): void {
   stream.keepHalfOpen?.();
-  stream.end();
+  if (words === undefined) stream.end();
+  else stream.end(words);
+}
+
+/** Gives a stream its last words, and calls `done` once it has taken them, has closed, or takes too long. Returns the function that undoes it. */
+function endWith(stream: Duplex, words: Buffer, done: () => void): () => void {
+  const timer = setTimeout(done, lastMs);
+  stream.on("data", ignoreData).on("finish", done).on("close", done).resume();
+  stream.end(words);
+  return () => {
+    clearTimeout(timer);
+    stream.off("data", ignoreData).off("finish", done).off("close", done);
+  };
+}
+
+interface Outcome {
+  readonly ended: () => void;
+  readonly broken: () => void;
+  /** What `to` gets at the end of `from`. */
+  readonly words?: () => Buffer | undefined;
 }
 
 /** One direction. `ended` once `to` has taken all of it; `broken` when a stream fails or closes before. Returns the function that undoes it. */
-function copy(from: Duplex, to: Duplex, { ended, broken }: { ended: () => void; broken: () => void }): () => void {
-  const onEnd = (): void => endHalf(to);
+function copy(from: Duplex, to: Duplex, { ended, broken, words }: Outcome): () => void {
+  const onEnd = (): void => endHalf(to, words?.());
   // `from` may close once it has sent everything, and `to` once it has received everything.
   const onFromClose = (): void => {
     if (!from.readableEnded) broken();

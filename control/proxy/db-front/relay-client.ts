@@ -1,4 +1,5 @@
 import type { TLSSocket } from "node:tls";
+import { wordsAtLoss } from "../../../core/databases/postgres/words-at-loss.ts";
 import { refusals } from "../../../core/databases/refusals.ts";
 import { toPlatformError } from "../../../core/errors/platform-error.ts";
 import { relayStream } from "../routing/relay-stream.ts";
@@ -21,5 +22,6 @@ export async function relayClient(
     return await refusals[client.protocol](client.tls, error, services.signal);
   }
   established();
-  void relayStream(client.tls, agent, services);
+  const words = client.protocol === "postgres" ? wordsAtLoss(agent, "the connection to the agent of this database was lost") : undefined;
+  void relayStream(client.tls, agent, services, words);
 }

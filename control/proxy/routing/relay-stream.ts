@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { relay } from "../../../core/transport/relay.ts";
+import { type RelayOptions, relay } from "../../../core/transport/relay.ts";
 import type { RelayedStreams, RunningStreams } from "./running-streams.ts";
 
 export interface RelayServices {
@@ -10,11 +10,16 @@ export interface RelayServices {
 
 /**
  * Relays between a user's client and the stream to an agent that was opened for it. Until both have closed they count for the user's limit, a lock cuts them,
- * and a stop of the proxy waits for them. Resolves then. Never rejects.
+ * and a stop of the proxy waits for them. Resolves then. Never rejects. `lastWords`: as of `relay`, for the client.
  */
-export function relayStream(client: Duplex, agent: Duplex, { running, relaying, signal }: RelayServices): Promise<void> {
+export function relayStream(
+  client: Duplex,
+  agent: Duplex,
+  { running, relaying, signal }: RelayServices,
+  lastWords?: RelayOptions["lastWords"],
+): Promise<void> {
   const release = running.extend(agent, client);
-  const over = relay(client, agent, { signal }).then(release);
+  const over = relay(client, agent, { signal, lastWords }).then(release);
   relaying.add(over);
   return over;
 }

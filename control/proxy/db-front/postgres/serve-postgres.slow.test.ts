@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { encodeFatal } from "../../../../core/databases/postgres/fatal.ts";
+import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { nextBytes } from "../../../../test/inside/stream-bytes.ts";
 import { postgresClient, restAsText, sslRequest, startup } from "../testing/front-clients.ts";
 import { type FrontWorld, frontWorld } from "../testing/front-world.ts";
@@ -33,6 +35,21 @@ test("PostgreSQL on the web port: after a request, or at once by its ALPN; HTTPS
   const https = await world.tls(await world.dial("web"), undefined, { ALPNProtocols: ["http/1.1"] });
   https.write("GET /webapi/ping HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   expect(await restAsText(https)).toContain('"postgres_public_addr"');
+});
+
+test("PostgreSQL: the loss of its agent reaches a client between two messages of the server, and not behind the server's last words", async () => {
+  const [ready, row] = [Buffer.from("Z\0\0\0\x05I", "latin1"), Buffer.from("D\0\0\0\x0a\0\0\0\0\0\0", "latin1")];
+  const fatal = encodeFatal(new PlatformError("denied", "alice is locked"));
+  const certificate = await world.certificate("postgres", "reader");
+  const afterLoss = async (...sent: readonly Buffer[]): Promise<string> => {
+    world.serve = (agent) => void agent.once("data", () => agent.write(Buffer.concat(sent), () => agent.destroy()));
+    const tls = await postgresClient(world, certificate);
+    tls.write(startup);
+    return await restAsText(tls);
+  };
+  expect(await afterLoss(ready, row)).toMatch(/^Z.{5}D.{10}E.*SFATAL\.VFATAL\.C08006\.Mthe connection to the agent of this database was lost/);
+  expect(await afterLoss(ready, row.subarray(0, 8))).toMatch(/^Z.{5}D.{7}$/);
+  expect(await afterLoss(ready, fatal)).toMatch(/alice is locked\.\.$/);
 });
 
 test("PostgreSQL: GSSENCRequest, then SSLRequest; what is sent behind a request in the clear ends the connection", async () => {
