@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { command, commandSession, ok, prepared, u16le } from "./testing/command-session.ts";
+import { command, commandSession, execute, ok, prepared, u16le } from "./testing/command-session.ts";
 import { u32le } from "./wire.ts";
 
 test("each command has its event and passes as it is", () => {
@@ -102,25 +102,46 @@ test("packets out of order, empty and unknown commands are malformed", () => {
 
 test("any bytes of a client are commands, or malformed, and events stay bounded", () => {
   const codes = fc.constantFrom(1, 2, 3, 4, 5, 0x0c, 0x11, 0x12, 0x16, 0x17, 0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1f, 0xfa);
-  const bodies = fc.tuple(codes, fc.uint8Array({ maxLength: 60 })).map(([code, rest]) => command(code, Buffer.from(rest)));
+  const known = u32le(3);
+  const bodies = fc
+    .tuple(codes, fc.constantFrom(Buffer.alloc(0), known), fc.uint8Array({ maxLength: 60 }))
+    .map(([code, number, rest]) => command(code, number, Buffer.from(rest)));
+  const types = fc
+    .tuple(...[1, 2].map(() => fc.constantFrom(1, 2, 3, 5, 7, 8, 0x0b, 0x0f, 0xfc, 0xfe, 0x8001).map(u16le)))
+    .map((both) => Buffer.concat(both));
+  const values = fc.uint8Array({ minLength: 4, maxLength: 600 }).map((bytes) => Buffer.from(bytes));
+  // Their beginnings are right, so that the values are read.
+  const executions = fc.oneof(
+    fc.tuple(fc.nat(3), types, values).map(([nulls, both, rest]) => execute(3, Buffer.of(nulls), Buffer.of(1), both, rest)),
+    fc.tuple(types, values).map(([both, rest]) => command(0xfa, known, u16le(128), both, rest)),
+    fc.tuple(fc.nat(1), values).map(([parameter, rest]) => command(0x18, known, u16le(parameter), rest)),
+  );
   const pieces = fc.array(
     fc.oneof(
       bodies.map((one) => packet(0, one)),
+      executions.map((one) => packet(0, one)),
       fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes)),
     ),
   );
+  const seen = { execute: 0, bulk_execute: 0 };
   fc.assert(
     fc.property(fc.boolean(), pieces, fc.array(fc.nat(300)), (hasAttributes, all, cuts) => {
-      const { fromClient, answer, events } = commandSession(hasAttributes);
+      const { send, fromClient, answer, events } = commandSession(hasAttributes);
+      send(command(0x16, "select ?, ?"));
+      answer(prepared(3, 2));
       const bytes = Buffer.concat(all);
       const ends = [...new Set(cuts.map((cut) => cut % (bytes.length + 1))), bytes.length].sort((a, b) => a - b);
       try {
         for (const [index, end] of ends.entries()) fromClient.push(bytes.subarray(ends[index - 1] ?? 0, end));
-        answer(prepared(3, 2));
       } catch (thrown) {
         expect(thrown).toMatchObject({ code: "invalid" });
       }
-      for (const event of events) expect(JSON.stringify(event).length).toBeLessThan(40_000);
+      for (const event of events) {
+        expect(JSON.stringify(event).length).toBeLessThan(40_000);
+        for (const name of ["execute", "bulk_execute"] as const)
+          if (event.event === `db.session.mysql.statements.${name}` && "parameters" in event) seen[name] += 1;
+      }
     }),
   );
+  expect(Math.min(seen.execute, seen.bulk_execute)).toBeGreaterThan(0);
 });

@@ -1,5 +1,7 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { packet } from "../../../core/databases/mysql/packet.ts";
+import { maxParameters } from "../../../core/kinds/db/db-events.ts";
 import { command, commandSession, execute, ok, prepared, u16le } from "./testing/command-session.ts";
 import { encodeLenencBytes, u32le } from "./wire.ts";
 
@@ -123,4 +125,26 @@ test("rows of a bulk execution are counted", () => {
   const rows = [Buffer.of(0, 7, 0), encodeLenencBytes(Buffer.from("seven")), Buffer.of(0, 8, 1), Buffer.of(2, 3)];
   send(command(0xfa, u32le(2), u16le(128), u16le(1), u16le(0xfd), ...rows));
   expect(events[1]).toMatchObject({ event: "db.session.mysql.statements.bulk_execute", rows_count: 3, parameters: ["7", "seven"], data_size: 25 });
+});
+
+test("any values of an execution, and of the rows of a bulk execution, are in its event: the first ones", () => {
+  const value = fc.oneof(fc.constant(null), fc.integer({ min: -128, max: 127 }), fc.stringMatching(/^[a-z]{0,20}$/));
+  const typeOf = (one: number | string | null): Buffer => u16le(typeof one === "number" ? 1 : 0xfd);
+  const bytesOf = (one: number | string): Buffer => (typeof one === "number" ? Buffer.of(one & 255) : encodeLenencBytes(Buffer.from(one)));
+  fc.assert(
+    fc.property(fc.array(value, { minLength: 1, maxLength: 100 }), fc.integer({ min: 1, max: 5 }), (values, rows) => {
+      const { send, answer, events } = commandSession();
+      send(command(0x16, "insert"));
+      answer(prepared(3, values.length));
+      const nulls = Buffer.alloc((values.length + 7) >> 3);
+      for (const [index, one] of values.entries()) if (one === null) nulls[index >> 3] = (nulls[index >> 3] ?? 0) | (1 << (index & 7));
+      const types = Buffer.concat(values.map(typeOf));
+      const there = values.filter((one) => one !== null);
+      send(execute(3, nulls, Buffer.of(1), types, ...there.map(bytesOf)));
+      const row = Buffer.concat(values.map((one) => (one === null ? Buffer.of(1) : Buffer.concat([Buffer.of(0), bytesOf(one)]))));
+      send(command(0xfa, u32le(3), u16le(128), types, ...Array.from({ length: rows }, () => row)));
+      const parameters = values.slice(0, maxParameters).map((one) => (one === null ? null : String(one)));
+      expect(events.slice(1)).toMatchObject([{ parameters }, { parameters, rows_count: rows }]);
+    }),
+  );
 });

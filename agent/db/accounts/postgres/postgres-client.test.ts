@@ -54,21 +54,30 @@ test("it logs in with its own search path and limits, and its parameters are apa
 
 test("rows come through in any pieces", async () => {
   const rows = fc.array(fc.array(fc.option(fc.string({ maxLength: 40 })), { maxLength: 4 }), { maxLength: 6 });
+  // A connection goes on from run to run, as a login costs more than a query; after a failure there is a new one.
+  let held: { readonly client: PostgresClient; readonly far: Socket } | undefined;
+  const begin = async () => {
+    const { client, far } = await open();
+    far.resume();
+    return { client: await client, far };
+  };
   await fc.assert(
     fc.asyncProperty(rows, fc.array(fc.nat(2_000), { maxLength: 8 }), async (values, cuts) => {
-      const { client: opening, far } = await open();
-      const client = await opening;
+      const now = held ?? (await begin());
+      held = undefined;
+      const { client, far } = now;
       const asked = client.query("it", "select");
       for (const piece of inPieces(Buffer.concat([...values.map(row), complete("SELECT"), ready]), cuts)) {
         far.write(piece);
         await new Promise(setImmediate);
       }
       expect(await asked).toEqual(values);
-      client.close();
-      far.destroy();
+      held = now;
     }),
     { numRuns: someRuns(40) },
   );
+  held?.client.close();
+  held?.far.destroy();
 });
 
 test("a refused statement names what was refused, and the connection goes on; a fatal one ends it", async () => {
