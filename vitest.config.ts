@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./test/running/longest-first.ts";
 import { memoryFolder } from "./test/running/memory-folder.ts";
+import { SkipNotes } from "./test/running/skip-notes.ts";
 import { StoryTimes } from "./test/running/story-times.ts";
 
 const exclude = ["node_modules/**", "dist/**", ".cache/**"];
@@ -34,7 +35,7 @@ export default defineConfig({
     execArgv,
     experimental: native,
     sequence: { sequencer: LongestFirst },
-    reporters: report === undefined ? ["default"] : ["verbose", ["json", { outputFile: report }], new StoryTimes()],
+    reporters: report === undefined ? ["default"] : ["verbose", ["json", { outputFile: report }], new StoryTimes(), new SkipNotes()],
     projects: [
       {
         extends: true,

@@ -6,6 +6,7 @@ kube_programs=$(scripts/kubernetes.sh where)
 if [ "$namespaces" != yes ] || ! can etcd || ! can kubectl || [ ! -x "$kube_programs/kube-apiserver" ]; then
   say "10. No Kubernetes control plane here: this needs root, Debian's packages etcd-server and kubernetes-client, and scripts/kubernetes.sh build
 # (some five minutes, once on a machine). The Kubernetes section is left out."
+  left_out+=("Kubernetes")
   return
 fi
 

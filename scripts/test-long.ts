@@ -12,7 +12,7 @@ import { join, resolve } from "node:path";
 const root = resolve(import.meta.dirname, "..");
 const resultsFile = join(root, "bench/LONG.md");
 const heading = "# The last long runs\n\nWritten by `make test-long`.\n";
-const linesShown = 24;
+const linesShown = 40;
 
 interface Step {
   readonly title: string;
@@ -25,7 +25,7 @@ const steps: Readonly<Record<string, Step>> = {
   tests: {
     title: "Tests, every repetition in full",
     argv: ["make", "test"],
-    shown: /^\d+ passed, \d+ failed.*$|^ *[\d.]+ s {2}test\/stories\/.*$|^FAILED .*$/gm,
+    shown: /^\d+ passed, \d+ failed.*$|^ *[\d.]+ s {2}test\/stories\/.*$|^FAILED .*$|^skipped \d+: .*$|^\w+ of PostgreSQL: .*$/gm,
   },
   upgrade: {
     title: "From the last release to today and back, under load",
