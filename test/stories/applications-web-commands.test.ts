@@ -15,7 +15,8 @@ import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
 import { openProxyNetwork, type ProxyNetwork } from "../world/http-proxy/open-proxy-network.ts";
 import { type Squid, startSquid } from "../world/http-proxy/start-squid.ts";
-import { hasPostgres, type PostgresServer, startPostgres } from "../world/postgres-server.ts";
+import { because } from "../world/not-here.ts";
+import { noPostgres, type PostgresServer, startPostgres } from "../world/postgres-server.ts";
 import { program, run } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
 import { type Service, startService } from "../world/service.ts";
@@ -48,7 +49,7 @@ describe("web applications from the command line", () => {
     cluster = await startCluster({ address, proxyService: "  apps_domain: apps.test\n" });
     site = { address, port: cluster.ports.web };
     await putRole(cluster, "apps", { allow: { app_labels: { "*": "*" } } });
-    postgres = hasPostgres ? await trustingPostgres() : undefined;
+    postgres = noPostgres === undefined ? await trustingPostgres() : undefined;
     const services = `app_service:
   enabled: yes
   apps:
@@ -152,25 +153,28 @@ describe("web applications from the command line", () => {
     if (squid !== undefined) expect((await squid.accessLog()).match(/CONNECT/g)?.length).toBeGreaterThan(1);
   });
 
-  test.skipIf(!hasPostgres)("psql, with TLS of its own, works through `tsh proxy app` of a TCP application", async () => {
-    await using proxied = await proxyApp("orders");
-    const address = `host=127.0.0.1 port=${proxied.port} user=postgres dbname=postgres sslmode=require`;
-    const done = await run("psql", [
-      "-XAt",
-      address,
-      "-c",
-      "select ssl from pg_stat_ssl where pid = pg_backend_pid()",
-      "-c",
-      "select md5(string_agg(i::text, ',')) from generate_series(1, 500000) i",
-    ]);
-    const whole = createHash("md5")
-      .update(Array.from({ length: 500_000 }, (_, at) => at + 1).join(","))
-      .digest("hex");
-    expect([done.status, done.stdout], done.stderr).toEqual([0, `t\n${whole}\n`]);
-    const copied = await run("psql", ["-XAt", address, "-c", "copy (select i from generate_series(1, 200000) i) to stdout"]);
-    expect(copied.stdout.split("\n").length).toBe(200_001);
-    expect(await audited(cluster, "app.session.start", { user: "alice", app_name: "orders" })).toMatchObject({ code: "T2007I" });
-  });
+  test.skipIf(noPostgres !== undefined)(
+    `psql, with TLS of its own, works through \`tsh proxy app\` of a TCP application${because(noPostgres)}`,
+    async () => {
+      await using proxied = await proxyApp("orders");
+      const address = `host=127.0.0.1 port=${proxied.port} user=postgres dbname=postgres sslmode=require`;
+      const done = await run("psql", [
+        "-XAt",
+        address,
+        "-c",
+        "select ssl from pg_stat_ssl where pid = pg_backend_pid()",
+        "-c",
+        "select md5(string_agg(i::text, ',')) from generate_series(1, 500000) i",
+      ]);
+      const whole = createHash("md5")
+        .update(Array.from({ length: 500_000 }, (_, at) => at + 1).join(","))
+        .digest("hex");
+      expect([done.status, done.stdout], done.stderr).toEqual([0, `t\n${whole}\n`]);
+      const copied = await run("psql", ["-XAt", address, "-c", "copy (select i from generate_series(1, 200000) i) to stdout"]);
+      expect(copied.stdout.split("\n").length).toBe(200_001);
+      expect(await audited(cluster, "app.session.start", { user: "alice", app_name: "orders" })).toMatchObject({ code: "T2007I" });
+    },
+  );
 
   async function unary(session: ReturnType<typeof connectHttp2>) {
     const stream = session.request({ ":method": "POST", ":path": methodPath, "content-type": "application/grpc", te: "trailers" });

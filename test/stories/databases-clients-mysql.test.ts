@@ -8,7 +8,7 @@ import type { DatabaseWorld } from "../world/database-world.ts";
 import { commandLine, connectorJ, mariadbCli, mysqlCli, mysqlClients } from "../world/mysql-clients.ts";
 import { openMysqlWorld } from "../world/mysql-world.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
-import { run, start } from "../world/program.ts";
+import { type Finished, run, start } from "../world/program.ts";
 import { sidPrograms } from "../world/sid-programs.ts";
 import type { Mysql } from "../world/sid-servers.ts";
 import { databaseTunnel } from "../world/tsh-tunnel.ts";
@@ -73,6 +73,18 @@ describe("clients of MySQL and MariaDB", () => {
       expect(done).toMatchObject({ status: 0, stdout: "shop\n" });
     });
 
+    test("tsh db exec runs a statement, and its status is the client's", async ({ skip }) => {
+      need(skip);
+      const exec = async (sql: string): Promise<Finished> =>
+        await alice.tsh(["db", "exec", sql, "--db-user=reader", "--db-name=shop", `--dbs=${name}`]);
+      const done = await exec("select concat(current_user(), ' in ', database(), ' of ', version())");
+      expect(done).toMatchObject({ status: 0, stdout: expect.stringMatching(/reader@% in shop of /) });
+      expect(done.stdout).toMatch(version);
+      const wrong = await exec("select nonsense");
+      expect(wrong.status).not.toBe(0);
+      expect(wrong.stdout + wrong.stderr).toMatch(/ERROR 1054 /);
+    });
+
     test("refusals have the numbers of the protocol: by the role, of the certificate, of the schema", async ({ skip }) => {
       need(skip);
       await using local = await databaseTunnel(alice, name);
@@ -124,6 +136,27 @@ describe("clients of MySQL and MariaDB", () => {
         return one.db_service === name && String(one.statement).startsWith("insert into of_java");
       });
       expect(event.parameters).toEqual(["1", "seven", "(100000 bytes of long data)"]);
+    });
+
+    test("LOAD DATA LOCAL is refused by its number, whatever client and server allow, and the connection goes on", async ({ skip }) => {
+      need(skip);
+      const server = get() as Mariadb | Mysql;
+      await server.sql("set global local_infile = 1; create table shop.loaded (line text)");
+      await using local = await databaseTunnel(alice, name);
+      const errno = name === "shop-mariadb" ? 4166 : 3948;
+      const sql = "load data local infile '/etc/passwd' into table loaded";
+      const connection = await createConnection({ host: "127.0.0.1", port: local.port, user: "reader", database: "shop" });
+      const infileStreamFactory = () => {
+        throw new Error("asked for");
+      };
+      await expect(connection.query({ sql, infileStreamFactory })).rejects.toMatchObject({ errno });
+      expect((await connection.query("select count(*) as count from loaded"))[0]).toEqual([{ count: 0 }]);
+      await connection.end();
+      const args = ["--local-infile=1", "-BNf", "--database=shop", "-e", `${sql};\nselect concat('still ', 'here', count(*)) from loaded`];
+      const cli = name === "shop-mariadb" ? mariadbCli : mysqlCli;
+      const done = await unless(skip, () => cli({ port: local.port }, ...args));
+      expect(done.stderr).toMatch(new RegExp(`^ERROR ${errno} `, "m"));
+      expect(done.stdout, done.stderr).toBe("still here0\n");
     });
 
     test("another account on the same connection is refused, and the connection goes on; a reset passes", async ({ skip }) => {

@@ -8,8 +8,9 @@ import { auditEvents } from "../world/audited.ts";
 import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
 import { DatabaseWorld } from "../world/database-world.ts";
+import { because } from "../world/not-here.ts";
 import { streamGrowth, watchMemory } from "../world/peak-memory.ts";
-import { hasPostgres, type PostgresServer, startPostgres } from "../world/postgres-server.ts";
+import { noPostgres, type PostgresServer, startPostgres } from "../world/postgres-server.ts";
 import { output, run } from "../world/program.ts";
 import { rounds } from "../world/rounds.ts";
 import { databaseTunnel } from "../world/tsh-tunnel.ts";
@@ -17,7 +18,7 @@ import { databaseTunnel } from "../world/tsh-tunnel.ts";
 /** Rows of 1 KiB: 1 GB in `make test-long`. */
 const tableRows = rounds(1_000_000, 30_000);
 
-describe.skipIf(!hasPostgres)("a PostgreSQL behind an agent, with much data", () => {
+describe.skipIf(noPostgres !== undefined)(`a PostgreSQL behind an agent, with much data${because(noPostgres)}`, () => {
   let world: DatabaseWorld;
   let server: PostgresServer;
   let signed: string;

@@ -15,7 +15,7 @@ import { openRedisWorld, type RedisWorld } from "../world/redis-world.ts";
 import { rounds } from "../world/rounds.ts";
 import { databaseTunnel } from "../world/tsh-tunnel.ts";
 
-const large = rounds(500, 64) * 1024 * 1024;
+const large = rounds(512, 64) * 1024 * 1024;
 const pipelined = rounds(100_000, 20_000);
 
 describe("clients of Redis and Valkey", () => {

@@ -2,16 +2,18 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { audited } from "../world/audited.ts";
-import { hasPostgres } from "../world/postgres-server.ts";
+import { because } from "../world/not-here.ts";
+import { noPostgres } from "../world/postgres-server.ts";
 import { isOffered, openPostgresWorld, type PostgresWorld, psql } from "../world/postgres-world.ts";
 import { program, type RunOptions, run } from "../world/program.ts";
+import { rounds } from "../world/rounds.ts";
 import { databaseTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
 /** From `tctl create` to a change that users notice, with the time of one `tsh db ls`, ms. */
-const soonMs = 5_000 + 2_000;
+const soonMs = rounds(5_000, 7_000);
 
-describe.skipIf(!hasPostgres)("databases of the cluster, and what tsh prints of databases", () => {
+describe.skipIf(noPostgres !== undefined)(`databases of the cluster, and what tsh prints of databases${because(noPostgres)}`, () => {
   let world: PostgresWorld;
 
   beforeAll(async () => {

@@ -3,7 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { batchRows, codeOf, keepLedger, type Ledger, ledgerTables } from "../world/ledger.ts";
-import { hasPostgres } from "../world/postgres-server.ts";
+import { because } from "../world/not-here.ts";
+import { noPostgres } from "../world/postgres-server.ts";
 import { openPostgresWorld, type PostgresWorld, psqlArguments } from "../world/postgres-world.ts";
 import { start } from "../world/program.ts";
 import { rounds } from "../world/rounds.ts";
@@ -22,7 +23,7 @@ interface Fault {
 /** `tsh` is left, and says so: the transaction waits between two messages. */
 const reportedByTsh = /^08006$/;
 
-describe.skipIf(!hasPostgres)("kill -9 in the middle of transactions and COPY", () => {
+describe.skipIf(noPostgres !== undefined)(`kill -9 in the middle of transactions and COPY${because(noPostgres)}`, () => {
   let world: PostgresWorld;
   let local: RunningTunnel;
   let ledger: Ledger;

@@ -7,15 +7,14 @@ import type { Cluster, ClusterOptions } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
 import { DatabaseWorld } from "../world/database-world.ts";
 import { listRecordings } from "../world/list-recordings.ts";
+import { because } from "../world/not-here.ts";
 import { played } from "../world/played.ts";
-import { hasPostgres, startPostgres } from "../world/postgres-server.ts";
+import { noPostgres, startPostgres } from "../world/postgres-server.ts";
 import { output } from "../world/program.ts";
 import { databaseTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
-const isRoot = process.getuid?.() === 0;
-
-describe.skipIf(!hasPostgres || !isRoot)("sessions of databases that must be recorded", () => {
+describe.skipIf(noPostgres !== undefined)(`sessions of databases that must be recorded${because(noPostgres)}`, () => {
   interface World extends AsyncDisposable {
     readonly cluster: Cluster;
     readonly alice: User;

@@ -6,13 +6,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditEvents, audited } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
-import { hasPostgres, type PostgresServer, startPostgres } from "../world/postgres-server.ts";
+import { because } from "../world/not-here.ts";
+import { noPostgres, type PostgresServer, startPostgres } from "../world/postgres-server.ts";
 import { run, start } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
 import { databaseTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
-describe.skipIf(!hasPostgres)("a PostgreSQL behind an agent", () => {
+describe.skipIf(noPostgres !== undefined)(`a PostgreSQL behind an agent${because(noPostgres)}`, () => {
   let cluster: Cluster;
   let server: PostgresServer;
   let alice: User;

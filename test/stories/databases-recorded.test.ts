@@ -7,11 +7,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { audited } from "../world/audited.ts";
 import type { Cluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
-import { hasMariadb, hasRedis } from "../world/database-servers.ts";
+import { noMariadb, noRedis } from "../world/database-servers.ts";
 import { DatabaseWorld } from "../world/database-world.ts";
 import { listRecordings } from "../world/list-recordings.ts";
+import { because } from "../world/not-here.ts";
 import { played } from "../world/played.ts";
-import { hasPostgres } from "../world/postgres-server.ts";
+import { noPostgres } from "../world/postgres-server.ts";
 import { output, run } from "../world/program.ts";
 import { offerServerOfEach } from "../world/server-of-each.ts";
 import { databaseTunnel } from "../world/tsh-tunnel.ts";
@@ -47,7 +48,7 @@ describe("sessions of databases are recorded", () => {
     await alice.tsh(args);
   };
 
-  test.skipIf(!hasPostgres)("psql: statements, rows, errors; in text, JSON and YAML, and from a file", async () => {
+  test.skipIf(noPostgres !== undefined)(`psql: statements, rows, errors; in text, JSON and YAML, and from a file${because(noPostgres)}`, async () => {
     const sid = await recorded(
       cluster,
       "orders",
@@ -81,24 +82,27 @@ describe("sessions of databases are recorded", () => {
     await audited(cluster, "session.upload", { user: "alice", sid, kind: "db", resource: "orders", interrupted: false });
   });
 
-  test.skipIf(!hasPostgres)("a driver's prepared statement has its parameters, and a failed one its error", async () => {
-    const sid = await recorded(cluster, "orders", async () => {
-      await using local = await databaseTunnel(alice, "orders");
-      const client = new Client({ host: "127.0.0.1", port: local.port, user: "reader", database: "postgres" });
-      await client.connect();
-      expect((await client.query("select $1::int + 1 as sum", [41])).rows).toEqual([{ sum: 42 }]);
-      await expect(client.query("selec $1", ["x"])).rejects.toThrow(/syntax error/);
-      await expect(client.query("select 1 / $1::int", [0])).rejects.toThrow(/division by zero/);
-      await client.end();
-    });
-    const lines = await played(alice, sid);
-    expect(lines).toContain("#2 reader@orders/postgres> select $1::int + 1 as sum");
-    expect(lines).toContain('parameters: "41"');
-    expect(lines.join("\n")).toMatch(/\(prepare\) selec \$1\nerror 42601: syntax error/);
-    expect(lines.join("\n")).toMatch(/select 1 \/ \$1::int\nparameters: "0"\nerror 22012: division by zero/);
-  });
+  test.skipIf(noPostgres !== undefined)(
+    `a driver's prepared statement has its parameters, and a failed one its error${because(noPostgres)}`,
+    async () => {
+      const sid = await recorded(cluster, "orders", async () => {
+        await using local = await databaseTunnel(alice, "orders");
+        const client = new Client({ host: "127.0.0.1", port: local.port, user: "reader", database: "postgres" });
+        await client.connect();
+        expect((await client.query("select $1::int + 1 as sum", [41])).rows).toEqual([{ sum: 42 }]);
+        await expect(client.query("selec $1", ["x"])).rejects.toThrow(/syntax error/);
+        await expect(client.query("select 1 / $1::int", [0])).rejects.toThrow(/division by zero/);
+        await client.end();
+      });
+      const lines = await played(alice, sid);
+      expect(lines).toContain("#2 reader@orders/postgres> select $1::int + 1 as sum");
+      expect(lines).toContain('parameters: "41"');
+      expect(lines.join("\n")).toMatch(/\(prepare\) selec \$1\nerror 42601: syntax error/);
+      expect(lines.join("\n")).toMatch(/select 1 \/ \$1::int\nparameters: "0"\nerror 22012: division by zero/);
+    },
+  );
 
-  test.skipIf(!hasMariadb)("MariaDB: rows, affected rows, errors, parameters", async () => {
+  test.skipIf(noMariadb !== undefined)(`MariaDB: rows, affected rows, errors, parameters${because(noMariadb)}`, async () => {
     const sid = await recorded(cluster, "shop", async () => {
       await using local = await databaseTunnel(alice, "shop");
       const connection = await createConnection({ host: "127.0.0.1", port: local.port, user: "reader", database: "shop" });
@@ -114,7 +118,7 @@ describe("sessions of databases are recorded", () => {
     expect(lines).toMatch(/> select \* from missing\nerror 1146 \(42S02\): Table 'shop\.missing' doesn't exist/);
   });
 
-  test.skipIf(!hasRedis)("redis-cli: commands and errors, and no password", async () => {
+  test.skipIf(noRedis !== undefined)(`redis-cli: commands and errors, and no password${because(noRedis)}`, async () => {
     const sid = await recorded(cluster, "cache", async () => {
       await using local = await databaseTunnel(alice, "cache", ["--db-user=reader"]);
       const commands = "SET k v\nINCR k\nGET k\n";
@@ -142,7 +146,7 @@ describe("sessions of databases are recorded", () => {
     expect(lines).toMatch(/"\$db":"payroll".*\nrefused: /);
   });
 
-  test.skipIf(!hasPostgres)("a recording is for its own user and for auditors", async () => {
+  test.skipIf(noPostgres !== undefined)(`a recording is for its own user and for auditors${because(noPostgres)}`, async () => {
     const sid = await recorded(cluster, "orders", async () => await psql("select 'mine'"));
     const bob = await cluster.user("bob", { roles: "role-of-alice" });
     const eve = await cluster.user("eve", { roles: "auditor" });

@@ -3,14 +3,15 @@ import { appendFile, mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { audited } from "../world/audited.ts";
-import { hasPostgres } from "../world/postgres-server.ts";
+import { because } from "../world/not-here.ts";
+import { noPostgres } from "../world/postgres-server.ts";
 import { openPostgresWorld, type PostgresWorld, psql, psqlArguments } from "../world/postgres-world.ts";
 import { run, start } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
 import { databaseTunnel, type RunningTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
-describe.skipIf(!hasPostgres)("replication of a PostgreSQL behind an agent", () => {
+describe.skipIf(noPostgres !== undefined)(`replication of a PostgreSQL behind an agent${because(noPostgres)}`, () => {
   let world: PostgresWorld;
   let local: RunningTunnel;
   let folder: string;

@@ -4,8 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type DatabaseServer, hasRedis, startRedis } from "../world/database-servers.ts";
-import { hasPostgres } from "../world/postgres-server.ts";
+import { type DatabaseServer, noRedis, startRedis } from "../world/database-servers.ts";
+import { because } from "../world/not-here.ts";
+import { noPostgres } from "../world/postgres-server.ts";
 import { entry, openPostgresWorld, type PostgresWorld, psql } from "../world/postgres-world.ts";
 import { output, run } from "../world/program.ts";
 import { rotationOf, step } from "../world/rotations.ts";
@@ -43,7 +44,9 @@ function keepLoggingIn(login: () => Promise<void>): LoginLoop {
   };
 }
 
-describe.skipIf(!hasPostgres || !hasRedis)("the authorities of databases", () => {
+const missing = noPostgres ?? noRedis;
+
+describe.skipIf(missing !== undefined)(`the authorities of databases${because(missing)}`, () => {
   let world: PostgresWorld;
   let redis: DatabaseServer;
   let toPostgres: RunningTunnel;

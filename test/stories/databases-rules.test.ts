@@ -7,10 +7,11 @@ import { createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditEvents, audited } from "../world/audited.ts";
 import type { User, UserOptions } from "../world/cluster-user.ts";
-import { type DatabaseServer, hasMariadb, hasRedis, type Mariadb, startMariadb, startRedis } from "../world/database-servers.ts";
+import { type DatabaseServer, type Mariadb, noMariadb, noRedis, startMariadb, startRedis } from "../world/database-servers.ts";
 import { holdPsql } from "../world/held-psql.ts";
 import { MongoServer } from "../world/mongo-server.ts";
-import { hasPostgres } from "../world/postgres-server.ts";
+import { because } from "../world/not-here.ts";
+import { noPostgres } from "../world/postgres-server.ts";
 import { entry, mayUse, openPostgresWorld, type PostgresWorld, psql, psqlArguments } from "../world/postgres-world.ts";
 import { output, run, start } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
@@ -20,7 +21,9 @@ import { until } from "../world/until.ts";
 /** Bytes of a query that is longer than an event may hold. */
 const longQuery = 5 * 1024 * 1024;
 
-describe.skipIf(!hasPostgres || !hasMariadb || !hasRedis)("the rules of database sessions", () => {
+const missing = noPostgres ?? noMariadb ?? noRedis;
+
+describe.skipIf(missing !== undefined)(`the rules of database sessions${because(missing)}`, () => {
   let world: PostgresWorld;
   let mariadb: Mariadb;
   let redis: DatabaseServer;

@@ -2,12 +2,13 @@ import { Socket } from "node:net";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditEvents } from "../world/audited.ts";
-import { hasPostgres } from "../world/postgres-server.ts";
+import { because } from "../world/not-here.ts";
+import { noPostgres } from "../world/postgres-server.ts";
 import { openPostgresWorld, type PostgresWorld, psql } from "../world/postgres-world.ts";
 import { databaseTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
-describe.skipIf(!hasPostgres)("sessions of one tunnel", () => {
+describe.skipIf(noPostgres !== undefined)(`sessions of one tunnel${because(noPostgres)}`, () => {
   let world: PostgresWorld;
   beforeAll(async () => {
     world = await openPostgresWorld();

@@ -6,10 +6,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { audited } from "../world/audited.ts";
-import { type DatabaseServer, hasRedis, startRedis } from "../world/database-servers.ts";
+import { type DatabaseServer, noRedis, startRedis } from "../world/database-servers.ts";
 import { type HeldPsql, holdPsql } from "../world/held-psql.ts";
 import { keepLedger, type Ledger, ledgerTables } from "../world/ledger.ts";
-import { hasPostgres } from "../world/postgres-server.ts";
+import { because } from "../world/not-here.ts";
+import { noPostgres } from "../world/postgres-server.ts";
 import { entry, openPostgresWorld, type PostgresWorld, psqlArguments } from "../world/postgres-world.ts";
 import { program, start } from "../world/program.ts";
 import { type Processes, processes } from "../world/reload.ts";
@@ -18,7 +19,9 @@ import { databaseTunnel, type RunningTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
 /** An upgrade is a reload with another executable on the disk: what is open goes on to its end in the process that has it. */
-describe.skipIf(!hasPostgres || !hasRedis)("database sessions through a reload of agent and control", () => {
+const missing = noPostgres ?? noRedis;
+
+describe.skipIf(missing !== undefined)(`database sessions through a reload of agent and control${because(missing)}`, () => {
   let dir: string;
   let world: PostgresWorld;
   let redis: DatabaseServer;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { accountAdmin, makesAccounts, offerAccounts, userWith } from "../world/account-world.ts";
 import { audited } from "../world/audited.ts";
 import type { User } from "../world/cluster-user.ts";
-import { hasMariadb, type Mariadb, startMariadb } from "../world/database-servers.ts";
+import { type Mariadb, noMariadb, startMariadb } from "../world/database-servers.ts";
 import { DatabaseWorld } from "../world/database-world.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
 import { type Mysql, startMysql } from "../world/sid-servers.ts";
@@ -31,8 +31,7 @@ describe("accounts that agents make at MariaDB and MySQL", () => {
   beforeAll(async () => {
     world = await DatabaseWorld.open();
     const signed = await world.sign("mysql");
-    const without = new NotHere("MariaDB needs root and Debian's mariadb-server");
-    servers.set("shop-mariadb", hasMariadb ? await startMariadb({ signed, folder: world.folder("mariadb") }) : without);
+    servers.set("shop-mariadb", noMariadb ?? (await startMariadb({ signed, folder: world.folder("mariadb") })));
     servers.set("shop-mysql", await ifPossible(() => startMysql({ signed, folder: world.folder("mysql") })));
     const databases: { name: string; protocol: string; port: number }[] = [];
     for (const { name, rights } of mysqlServers) {

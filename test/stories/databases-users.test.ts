@@ -6,8 +6,8 @@ import type { User } from "../world/cluster-user.ts";
 import { DatabaseWorld } from "../world/database-world.ts";
 import { embeddedPostgres } from "../world/embedded-postgres.ts";
 import { type HeldSession, holdSession } from "../world/held-session.ts";
-import { ifPossible, NotHere } from "../world/not-here.ts";
-import { hasPostgres, type PostgresServer, startPostgres } from "../world/postgres-server.ts";
+import { because, ifPossible, NotHere } from "../world/not-here.ts";
+import { noPostgres, type PostgresServer, startPostgres } from "../world/postgres-server.ts";
 import { putRole } from "../world/put-role.ts";
 import { until } from "../world/until.ts";
 
@@ -24,10 +24,10 @@ async function ended(session: HeldSession | undefined): Promise<void> {
   await session?.ended;
 }
 
-describe.skipIf(!hasPostgres).each([
+describe.skipIf(noPostgres !== undefined).each([
   { title: "PostgreSQL of Debian", native: async () => undefined },
   { title: "PostgreSQL 18", native: () => ifPossible(embeddedPostgres) },
-])("accounts that agents make at $title", ({ native }) => {
+])(`accounts that agents make at $title${because(noPostgres)}`, ({ native }) => {
   let world: DatabaseWorld;
   let server: PostgresServer | NotHere;
   let first: Agent;

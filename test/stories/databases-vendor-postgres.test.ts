@@ -2,14 +2,16 @@ import { readFile, writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { User } from "../world/cluster-user.ts";
 import { DatabaseWorld } from "../world/database-world.ts";
-import { ifPossible, NotHere } from "../world/not-here.ts";
-import { hasPostgres, type PostgresServer, startPostgres } from "../world/postgres-server.ts";
+import { because, ifPossible, NotHere } from "../world/not-here.ts";
+import { noPostgres, type PostgresServer, startPostgres } from "../world/postgres-server.ts";
 import { isolationSuite, type PostgresSuite, postgresSuites, regressionSuite, runSuite } from "../world/postgres-suites.ts";
 import { output } from "../world/program.ts";
 import { long } from "../world/rounds.ts";
 import { databaseTunnel } from "../world/tsh-tunnel.ts";
 
-describe.skipIf(!hasPostgres || !long)("PostgreSQL's own tests, through a tunnel and directly", () => {
+const missing = noPostgres ?? (long ? undefined : new NotHere("PostgreSQL's own tests run in make test-long"));
+
+describe.skipIf(missing !== undefined)(`PostgreSQL's own tests, through a tunnel and directly${because(missing)}`, () => {
   let world: DatabaseWorld;
   let server: PostgresServer;
   let suites: string | NotHere;
@@ -35,9 +37,10 @@ describe.skipIf(!hasPostgres || !long)("PostgreSQL's own tests, through a tunnel
     const directly = await runSuite(suite, { folder: await copyOf(suite, suites, "directly"), port: server.port });
     await using local = await databaseTunnel(alice, "orders");
     const through = await runSuite(suite, { folder: await copyOf(suite, suites, "through"), port: local.port });
+    const passed = (outcomes: ReadonlyMap<string, string>): number => [...outcomes.values()].filter((outcome) => outcome === "ok").length;
+    process.stdout.write(`${suite.name} of PostgreSQL: ${passed(directly)} of ${directly.size} passed directly, ${passed(through)} through us\n`);
     expect(Object.fromEntries(through)).toEqual(Object.fromEntries(directly));
-    const passed = [...through.values()].filter((outcome) => outcome === "ok");
-    expect(passed.length).toBeGreaterThanOrEqual(least);
+    expect(passed(through)).toBeGreaterThanOrEqual(least);
   });
 
   async function copyOf({ name }: PostgresSuite, from: string, to: string): Promise<string> {

@@ -1,23 +1,25 @@
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
 import type { Cluster } from "./cluster.ts";
 import type { ProxyProcess } from "./cluster-proxy.ts";
 import type { User } from "./cluster-user.ts";
-import { DatabaseWorld } from "./database-world.ts";
+import type { DatabaseServer } from "./database-servers.ts";
+import { DatabaseWorld, type OfferedDatabase } from "./database-world.ts";
+import { embeddedPostgres } from "./embedded-postgres.ts";
 import { freePorts } from "./free-port.ts";
+import { ifPossible, NotHere } from "./not-here.ts";
+import { noPostgres, type PostgresServer, startPostgres } from "./postgres-server.ts";
 import { type Finished, run, start } from "./program.ts";
 import { offerServerOfEach, type ServerOfEach } from "./server-of-each.ts";
+import { type Mysql, startMysql, startValkey } from "./sid-servers.ts";
+import type { TlsFiles } from "./tls-files.ts";
 import { until } from "./until.ts";
 
 /** Facts that `tsh db config --format=json` prints. */
-export interface DirectConfig {
+export interface DirectConfig extends TlsFiles {
   /** Address and port of the proxy. */
   readonly direct: string;
-  readonly ca: string;
-  readonly cert: string;
-  readonly key: string;
   readonly direct_command: string;
 }
 
@@ -25,6 +27,7 @@ export interface DirectConfig {
 export interface DatabaseFront extends AsyncDisposable {
   readonly cluster: Cluster;
   readonly servers: ServerOfEach;
+  readonly newest: NewestServers;
   /** A second proxy, and its port for PostgreSQL. */
   readonly second: ProxyProcess;
   readonly secondPort: number;
@@ -35,8 +38,44 @@ export interface DatabaseFront extends AsyncDisposable {
   /** Logs in to the database as `reader`, and returns what its clients need. */
   logIn(name: string, ...more: readonly string[]): Promise<DirectConfig>;
   psql(conninfo: string, ...args: readonly string[]): Promise<Finished>;
-  /** Starts a query that lasts in this psql and presses Ctrl-C: its error output, and how long it took to end, ms. */
-  interrupt(psql: string, conninfo: string): Promise<{ readonly said: string; readonly ms: number }>;
+  /** Starts a query that lasts at this server in this psql and presses Ctrl-C: its error output, and how long it took to end, ms. */
+  interrupt(server: PostgresServer | undefined, psql: string, conninfo: string): Promise<{ readonly said: string; readonly ms: number }>;
+}
+
+/** Servers of the newest versions, with the account `reader` by its certificate alone: `orders-18`, `shop-9` (with a database `shop`) and `cache-9`. */
+export interface NewestServers {
+  readonly postgres: PostgresServer | NotHere;
+  readonly mysql: Mysql | NotHere;
+  readonly valkey: DatabaseServer | NotHere;
+}
+
+async function startNewest(world: DatabaseWorld): Promise<NewestServers> {
+  const signed = { postgres: await world.sign("db"), mysql: await world.sign("mysql"), redis: await world.sign("redis") };
+  const [postgres, mysql, valkey] = await Promise.all([
+    noPostgres ??
+      ifPossible(async () => {
+        const server = world.use(await startPostgres({ signed: signed.postgres, folder: world.folder("p18"), native: await embeddedPostgres() }));
+        await server.sql("create role reader login");
+        return server;
+      }),
+    ifPossible(async () => {
+      const server = world.use(await startMysql({ signed: signed.mysql, folder: world.folder("m9") }));
+      await server.sql("create user reader require subject '/CN=reader'; create database shop; grant all on shop.* to reader");
+      return server;
+    }),
+    ifPossible(async () => {
+      return world.use(await startValkey({ signed: signed.redis, folder: world.folder("v9") }, ["user reader on resetpass ~* &* +@all"]));
+    }),
+  ]);
+  return { postgres, mysql, valkey };
+}
+
+function offeredNewest({ postgres, mysql, valkey }: NewestServers): readonly OfferedDatabase[] {
+  return [
+    ...(postgres instanceof NotHere ? [] : [{ name: "orders-18", protocol: "postgres", at: postgres.port } as const]),
+    ...(mysql instanceof NotHere ? [] : [{ name: "shop-9", protocol: "mysql", at: mysql.port } as const]),
+    ...(valkey instanceof NotHere ? [] : [{ name: "cache-9", protocol: "redis", at: valkey.port } as const]),
+  ];
 }
 
 export async function openDatabaseFront(): Promise<DatabaseFront> {
@@ -54,7 +93,8 @@ export async function openDatabaseFront(): Promise<DatabaseFront> {
 async function serveClients(world: DatabaseWorld, secondPort: number): Promise<DatabaseFront> {
   const { cluster } = world;
   const second = await cluster.addProxy({ name: "second", proxyService: `  postgres_listen_addr: 127.0.0.1:${secondPort}\n` });
-  const servers = await offerServerOfEach(world);
+  const newest = await startNewest(world);
+  const servers = await offerServerOfEach(world, offeredNewest(newest));
   await servers.postgres?.sql("grant pg_read_all_data to reader");
   const alice = await world.user("alice", { db_users: ["reader", "writer"], db_names: ["*"] });
   const env = () => ({ HOME: alice.home, PGSERVICEFILE: join(alice.home, "services.conf") });
@@ -62,6 +102,7 @@ async function serveClients(world: DatabaseWorld, secondPort: number): Promise<D
   return {
     cluster,
     servers,
+    newest,
     second,
     secondPort,
     alice,
@@ -74,12 +115,12 @@ async function serveClients(world: DatabaseWorld, secondPort: number): Promise<D
       return config;
     },
     psql: async (conninfo, ...args) => await run("psql", ["-XAt", conninfo, ...args], { env: env() }),
-    interrupt: async (psql, conninfo) => {
+    interrupt: async (server, psql, conninfo) => {
       const child = start(psql, ["-XAt", conninfo, "-c", "select pg_sleep(60)"], { env: env() });
       let said = "";
       child.stderr?.on("data", (chunk: Buffer) => (said += String(chunk)));
       const running = "select 'yes' from pg_stat_activity where usename = 'reader' and state = 'active' and query like '%pg_sleep(60)'";
-      await until("the query runs", async () => (await servers.postgres?.sql(running))?.includes("yes") === true);
+      await until("the query runs", async () => (await server?.sql(running))?.includes("yes") === true);
       const began = performance.now();
       child.kill("SIGINT");
       await once(child, "close");
@@ -91,9 +132,4 @@ async function serveClients(world: DatabaseWorld, secondPort: number): Promise<D
 
 export function portOf({ direct }: DirectConfig): number {
   return Number(direct.split(":")[1]);
-}
-
-/** The files of the certificate, as Node's TLS takes them. */
-export async function tlsOf({ ca, cert, key }: DirectConfig): Promise<{ readonly ca: Buffer; readonly cert: Buffer; readonly key: Buffer }> {
-  return { ca: await readFile(ca), cert: await readFile(cert), key: await readFile(key) };
 }

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { type Cluster, type ClusterOptions, startCluster } from "./cluster.ts";
@@ -29,9 +30,10 @@ export class DatabaseWorld implements AsyncDisposable {
     return new DatabaseWorld(cluster);
   }
 
-  /** `tctl auth sign` for 127.0.0.1; the path of its files without their endings. */
+  /** `tctl auth sign` for 127.0.0.1, once for each format; the path of its files without their endings. */
   async sign(format: "db" | "mysql" | "mongodb" | "redis"): Promise<string> {
     const out = join(this.cluster.dir, format);
+    if (existsSync(`${out}.key`) || existsSync(`${out}.crt`)) return out;
     await this.cluster.admin("auth", "sign", `--format=${format}`, "--host=127.0.0.1,localhost", "--ttl=2190h", `--out=${out}`);
     return out;
   }

@@ -1,5 +1,5 @@
 import type { Agent } from "./cluster-agent.ts";
-import { hasMariadb, type Mariadb, startMariadb } from "./database-servers.ts";
+import { type Mariadb, noMariadb, startMariadb } from "./database-servers.ts";
 import { DatabaseWorld } from "./database-world.ts";
 import { ifPossible, NotHere } from "./not-here.ts";
 import { type Mysql, startMysql } from "./sid-servers.ts";
@@ -18,7 +18,7 @@ export async function openMysqlWorld(setup: readonly string[]): Promise<MysqlWor
   const world = held.use(await DatabaseWorld.open());
   const signed = await world.sign("mysql");
   const [mariadb, mysql] = await Promise.all([
-    hasMariadb ? startMariadb({ signed, folder: world.folder("mariadb") }) : new NotHere("MariaDB needs root and Debian's mariadb-server"),
+    noMariadb ?? startMariadb({ signed, folder: world.folder("mariadb") }),
     ifPossible(() => startMysql({ signed, folder: world.folder("mysql") })),
   ]);
   const offered: { name: string; protocol: "mysql"; at: number }[] = [];

@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { appendFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { freePorts } from "./free-port.ts";
+import { NotHere } from "./not-here.ts";
 import { output, run, start } from "./program.ts";
 import { until } from "./until.ts";
 
@@ -10,7 +11,9 @@ import { until } from "./until.ts";
 const root = "/usr/lib/postgresql";
 const newest = existsSync(root) ? readdirSync(root).toSorted((a, b) => Number(b) - Number(a))[0] : undefined;
 const ofDebian = `${root}/${newest ?? "0"}/bin`;
-export const hasPostgres: boolean = existsSync(`${ofDebian}/postgres`) && process.getuid?.() === 0;
+/** Why it is not here; undefined: it is. */
+export const noPostgres: NotHere | undefined =
+  existsSync(`${ofDebian}/postgres`) && process.getuid?.() === 0 ? undefined : new NotHere("PostgreSQL needs root and Debian's postgresql");
 
 const becomeServer = ["--reuid=postgres", "--regid=postgres", "--clear-groups", "--"] as const;
 const asServer = (command: string, args: readonly string[]): Promise<string> => output("setpriv", [...becomeServer, command, ...args], { cwd: "/" });

@@ -5,12 +5,15 @@ import { createClient } from "redis";
 import { NotHere } from "./not-here.ts";
 import { output } from "./program.ts";
 import { sidPrograms } from "./sid-programs.ts";
+import { type TlsFiles, tlsOf } from "./tls-files.ts";
 
 /** How a client reaches Redis or Valkey. */
 export interface RedisLogin {
   readonly port: number;
   /** Undefined: the certificate is enough. */
   readonly password: string | undefined;
+  /** Of a port of the proxy; undefined: a local port, without TLS. */
+  readonly tls?: TlsFiles;
 }
 
 const loopback = "127.0.0.1";
@@ -18,8 +21,9 @@ const loopback = "127.0.0.1";
 const python = "/usr/bin/python3";
 
 /** Arguments of both command lines. */
-export function loginArgs({ port, password }: RedisLogin, user = "reader"): readonly string[] {
-  return ["-p", String(port), "--no-auth-warning", ...(password === undefined ? [] : ["--user", user, "--pass", password])];
+export function loginArgs({ port, password, tls }: RedisLogin, user = "reader"): readonly string[] {
+  const secure = tls === undefined ? [] : ["--tls", "--cacert", tls.ca, "--cert", tls.cert, "--key", tls.key];
+  return ["-p", String(port), ...secure, "--no-auth-warning", ...(password === undefined ? [] : ["--user", user, "--pass", password])];
 }
 
 /** What a command line prints, without the end of its line. */
@@ -27,13 +31,14 @@ export async function redisCli(program: string, login: RedisLogin, ...args: read
   return (await output(program, [...loginArgs(login), ...args])).trim();
 }
 
-export function ioredis({ port, password }: RedisLogin): Redis {
-  return new Redis({ host: loopback, port, ...account(password) });
+export function ioredis({ port, password, tls }: RedisLogin): Redis {
+  return new Redis({ host: loopback, port, ...account(password), ...(tls !== undefined && { tls: tlsOf(tls) }) });
 }
 
 /** npm's `redis`, which is connected, and speaks RESP3. */
-export async function nodeRedis({ port, password }: RedisLogin) {
-  const client = createClient({ socket: { host: loopback, port }, RESP: 3, ...account(password) });
+export async function nodeRedis({ port, password, tls }: RedisLogin) {
+  const socket = { host: loopback, port, ...(tls !== undefined && { tls: true as const, ...tlsOf(tls) }) };
+  const client = createClient({ socket, RESP: 3, ...account(password) });
   await client.connect();
   return client;
 }

@@ -1,5 +1,5 @@
 import type { Agent } from "./cluster-agent.ts";
-import { type DatabaseServer, hasRedis, startRedis } from "./database-servers.ts";
+import { type DatabaseServer, noRedis, startRedis } from "./database-servers.ts";
 import { DatabaseWorld, type OfferedDatabase } from "./database-world.ts";
 import { ifPossible, NotHere } from "./not-here.ts";
 import { startValkey, startValkeyCluster, type ValkeyCluster } from "./sid-servers.ts";
@@ -22,9 +22,7 @@ export async function openRedisWorld(): Promise<RedisWorld> {
   const signed = await world.sign("redis");
   const accounts = (login: string) => [`user reader on ${login} ~* &* +@all`, `user limited on ${login} ~* &* +@all -monitor`];
   const [redis, valkey, cluster] = await Promise.all([
-    hasRedis
-      ? startRedis({ signed, folder: world.folder("redis") }, accounts(">hunter2"))
-      : new NotHere("Redis needs root and Debian's redis-server"),
+    noRedis ?? startRedis({ signed, folder: world.folder("redis") }, accounts(">hunter2")),
     ifPossible(() => startValkey({ signed, folder: world.folder("valkey") }, accounts("resetpass"))),
     ifPossible(() => startValkeyCluster({ signed, folder: world.folder("cluster") }, accounts("resetpass"))),
   ]);
