@@ -2,9 +2,13 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
+import { MongoClient } from "mongodb";
+import { createConnection } from "mysql2/promise";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type DatabaseServer, noRedis, startRedis } from "../world/database-servers.ts";
+import { type DatabaseServer, type Mariadb, noMariadb, noRedis, startMariadb, startRedis } from "../world/database-servers.ts";
+import { holdPsql } from "../world/held-psql.ts";
+import { type MongoServer, openMongoServer } from "../world/mongo-server.ts";
 import { because } from "../world/not-here.ts";
 import { noPostgres } from "../world/postgres-server.ts";
 import { entry, openPostgresWorld, type PostgresWorld, psql } from "../world/postgres-world.ts";
@@ -20,7 +24,7 @@ interface LoginLoop {
 }
 
 /** Pause between two logins, ms. */
-const pauseMs = 120;
+const pauseMs = 250;
 
 function keepLoggingIn(login: () => Promise<void>): LoginLoop {
   const [failures, ending] = [[] as string[], new AbortController()];
@@ -44,31 +48,45 @@ function keepLoggingIn(login: () => Promise<void>): LoginLoop {
   };
 }
 
-const missing = noPostgres ?? noRedis;
+const missing = noPostgres ?? noRedis ?? noMariadb;
 
 describe.skipIf(missing !== undefined)(`the authorities of databases${because(missing)}`, () => {
   let world: PostgresWorld;
   let redis: DatabaseServer;
+  let mariadb: Mariadb;
+  let mongo: MongoServer;
+  let toMariadb: RunningTunnel;
+  let toMongo: RunningTunnel;
   let toPostgres: RunningTunnel;
   let toRedis: RunningTunnel;
   let loops: readonly LoginLoop[];
-  const forRedis = (): string => join(world.cluster.dir, "redis");
+  /** Files of `tctl auth sign`, without their endings. */
+  const signedFor = (format: string): string => join(world.cluster.dir, format);
 
   beforeAll(async () => {
     world = await openPostgresWorld({
       prepare: async ({ admin, dir }) => {
-        const signed = join(dir, "redis");
-        await admin("auth", "sign", "--format=redis", "--host=127.0.0.1", "--ttl=2190h", `--out=${signed}`);
-        redis = await startRedis({ signed, folder: join(dir, "r") }, ["user reader on >hunter2 ~* &* +@all"]);
-        return entry("cache", "redis", `127.0.0.1:${redis.port}`);
+        const signed = (format: string): string => join(dir, format);
+        for (const format of ["redis", "mysql", "mongodb"])
+          await admin("auth", "sign", `--format=${format}`, "--host=127.0.0.1", "--ttl=2190h", `--out=${signed(format)}`);
+        redis = await startRedis({ signed: signed("redis"), folder: join(dir, "r") }, ["user reader on >hunter2 ~* &* +@all"]);
+        mariadb = await startMariadb({ signed: signed("mysql"), folder: join(dir, "m") });
+        await mariadb.sql("create user reader require subject '/CN=reader'");
+        mongo = await openMongoServer({ tls: await mongoTls(signed("mongodb")), accounts: ["CN=reader"] });
+        const ports = { cache: ["redis", redis.port], shop: ["mysql", mariadb.port], docs: ["mongodb", mongo.port] } as const;
+        return Object.entries(ports)
+          .map(([name, [protocol, port]]) => entry(name, protocol, `127.0.0.1:${port}`))
+          .join("");
       },
     });
     toPostgres = await databaseTunnel(world.alice, "orders");
     toRedis = await databaseTunnel(world.alice, "cache", ["--db-user=reader"]);
+    toMariadb = await databaseTunnel(world.alice, "shop", ["--db-user=reader"]);
+    toMongo = await databaseTunnel(world.alice, "docs", ["--db-user=reader", "--db-name=orders"]);
   });
   afterAll(async () => {
     await Promise.all((loops ?? []).map((loop) => loop.stop()));
-    for (const one of [toPostgres, toRedis, redis, world]) await one?.[Symbol.asyncDispose]();
+    for (const one of [toPostgres, toRedis, toMariadb, toMongo, redis, mariadb, mongo, world]) await one?.[Symbol.asyncDispose]();
   });
 
   async function loginToPostgres(): Promise<void> {
@@ -95,21 +113,50 @@ describe.skipIf(missing !== undefined)(`the authorities of databases${because(mi
     client.disconnect();
   }
 
+  async function mongoTls(signed: string) {
+    const pem = await readFile(`${signed}.crt`);
+    return { key: pem, cert: pem, ca: await readFile(`${signed}.cas`) };
+  }
+
+  async function loginToMariadb(): Promise<void> {
+    const connection = await createConnection({ host: "127.0.0.1", port: toMariadb.port, user: "reader" });
+    const [rows] = await connection.query("select current_user() as who");
+    await connection.end();
+    expect(rows).toEqual([{ who: "reader@%" }]);
+  }
+
+  async function loginToMongo(): Promise<void> {
+    const address = `mongodb://127.0.0.1:${toMongo.port}/?directConnection=true`;
+    await using client = await MongoClient.connect(address, { serverSelectionTimeoutMS: 20_000 });
+    expect(await client.db("orders").command({ ping: 1 })).toMatchObject({ ok: 1 });
+  }
+
   /** What an admin does at each server in the first phase, and after the last one. */
   async function giveClientAuthorities(): Promise<void> {
     const cas = await world.cluster.admin("auth", "export", "--type=db-client");
     await writeFile(`${world.signed}.cas`, cas);
     await world.server.reload();
     await reloadRedis("cas", cas);
+    await writeFile(join(world.cluster.dir, "m/server.cas"), cas);
+    await mariadb.sql("flush ssl");
+    await writeFile(`${signedFor("mongodb")}.cas`, cas);
+    mongo.setTls(await mongoTls(signedFor("mongodb")));
   }
 
   /** New certificates of the servers, of the authority that signs now. */
   async function signServersAgain(): Promise<void> {
-    await world.cluster.admin("auth", "sign", "--format=db", "--host=127.0.0.1,localhost", `--out=${world.signed}`, "--overwrite");
+    const sign = async (format: string, out: string): Promise<void> => {
+      await world.cluster.admin("auth", "sign", `--format=${format}`, "--host=127.0.0.1,localhost", `--out=${out}`, "--overwrite");
+    };
+    await Promise.all([sign("db", world.signed), ...["redis", "mysql", "mongodb"].map((format) => sign(format, signedFor(format)))]);
     await world.server.reload();
-    await world.cluster.admin("auth", "sign", "--format=redis", "--host=127.0.0.1", `--out=${forRedis()}`, "--overwrite");
-    for (const ending of ["key", "crt"]) await writeFile(redisFile(ending), await readFile(`${forRedis()}.${ending}`, "utf8"));
+    for (const ending of ["key", "crt"]) {
+      await writeFile(redisFile(ending), await readFile(`${signedFor("redis")}.${ending}`, "utf8"));
+      await writeFile(join(world.cluster.dir, `m/server.${ending}`), await readFile(`${signedFor("mysql")}.${ending}`));
+    }
     await configRedis("tls-cert-file", redisFile("crt"));
+    await mariadb.sql("flush ssl");
+    mongo.setTls(await mongoTls(signedFor("mongodb")));
   }
 
   const redisFile = (ending: string): string => join(world.cluster.dir, "r", `server.${ending}`);
@@ -138,13 +185,29 @@ describe.skipIf(missing !== undefined)(`the authorities of databases${because(mi
     const tls = ["--tls", "--cert", `${stolen}.crt`, "--key", `${stolen}.key`, "--insecure"];
     const atRedis = await run("redis-cli", ["-p", String(redis.port), ...tls, "PING"]);
     expect(atRedis.stdout).not.toContain("PONG");
+    const files = [`--ssl-cert=${stolen}.crt`, `--ssl-key=${stolen}.key`, `--ssl-ca=${stolen}.cas`];
+    const to = ["--no-defaults", "--protocol=TCP", "-h127.0.0.1", `-P${mariadb.port}`, "-ureader", ...files];
+    const atMariadb = await run("mariadb", [...to, "-BNe", "select 1"]);
+    expect(atMariadb.stdout).toBe("");
+    expect(atMariadb.stderr).toMatch(/ERROR (?:2026|1045|2013)/);
+    await writeFile(`${stolen}.pem`, `${await readFile(`${stolen}.crt`, "utf8")}\n${await readFile(`${stolen}.key`, "utf8")}`);
+    const direct27017 = `mongodb://127.0.0.1:${mongo.port}/?directConnection=true&authMechanism=MONGODB-X509&authSource=%24external`;
+    const asClient = { tls: true, tlsCertificateKeyFile: `${stolen}.pem`, tlsAllowInvalidCertificates: true, serverSelectionTimeoutMS: 5_000 };
+    await expect(MongoClient.connect(direct27017, asClient)).rejects.toThrow(/auth|certificate|alert/i);
     // With a certificate of agents, such a client would be in.
     expect(await psql(toPostgres.port, ["select 1"])).toMatchObject({ status: 0 });
   });
 
-  test("while both authorities are rotated, back and again, no login fails at servers that reload in time", { timeout: 240_000 }, async () => {
+  test("while both authorities are rotated, back and again, no login fails at servers that reload in time", { timeout: 400_000 }, async () => {
     const { cluster } = world;
-    loops = [keepLoggingIn(loginToPostgres), keepLoggingIn(loginToRedis)];
+    loops = [loginToPostgres, loginToRedis, loginToMariadb, loginToMongo].map(keepLoggingIn);
+    await using held = await holdPsql(toPostgres.port);
+    const open = await createConnection({ host: "127.0.0.1", port: toMariadb.port, user: "reader" });
+    await open.query("set @mine = 7");
+    const goOn = async (): Promise<void> => {
+      await held.ask();
+      expect((await open.query("select @mine as mine"))[0]).toEqual([{ mine: 7 }]);
+    };
     const before = [await rotationOf(cluster, "db_client"), await rotationOf(cluster, "db")].map(({ keys }) => keys[0]?.ca_pin);
 
     await step(cluster, "db_client", "init");
@@ -161,6 +224,15 @@ describe.skipIf(missing !== undefined)(`the authorities of databases${because(mi
     for (const phase of ["update_clients", "update_servers", "standby"]) await step(cluster, "db_client", phase);
     await giveClientAuthorities();
     expect(issued(await readFile(`${world.signed}.cas`, "utf8"))).toBe(1);
+    await goOn();
+
+    await step(cluster, "db", "init");
+    await step(cluster, "db", "update_clients");
+    await signServersAgain();
+    await step(cluster, "db", "rollback");
+    await signServersAgain();
+    await step(cluster, "db", "standby");
+    expect((await rotationOf(cluster, "db")).keys.map((key) => key.ca_pin)).toEqual([before[1]]);
 
     await step(cluster, "db", "init");
     await step(cluster, "db", "update_clients");
@@ -169,7 +241,8 @@ describe.skipIf(missing !== undefined)(`the authorities of databases${because(mi
     await step(cluster, "db", "standby");
 
     const counts = loops.map((loop) => loop.count);
-    await Promise.all([loginToPostgres(), loginToRedis()]);
+    await Promise.all([loginToPostgres(), loginToRedis(), loginToMariadb(), loginToMongo(), goOn()]);
+    await open.end();
     await Promise.all(loops.map((loop) => loop.stop()));
     expect(loops.flatMap((loop) => loop.failures)).toEqual([]);
     expect(Math.min(...counts)).toBeGreaterThan(20);

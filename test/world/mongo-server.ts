@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import { createServer as createTlsServer, type TlsOptions } from "node:tls";
+import { createServer as createTlsServer, type TlsOptions, Server as TlsServer } from "node:tls";
 import { ObjectId } from "bson";
 import { type MongoCommand, MongoConnection } from "./mongo-connection.ts";
 import type { MongoSet } from "./mongo-set.ts";
@@ -82,6 +82,11 @@ export class MongoServer {
       this.#sockets.delete(socket);
       connection.close();
     });
+  }
+
+  /** Its files of TLS have changed: new connections use these. */
+  setTls(tls: TlsOptions): void {
+    if (this.#server instanceof TlsServer) this.#server.setSecureContext(tls);
   }
 
   /** Breaks the connections that are open. */
