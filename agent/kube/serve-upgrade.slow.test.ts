@@ -74,6 +74,17 @@ test("a program over SPDY: streams pass both ways, the terminal is recorded, its
   expect(text).not.toContain("hi");
 });
 
+test("a request to attach that names a command, which nothing runs, has no event of it", async () => {
+  const upgraded = nextUpgrade(world, spdyHead);
+  const { tls, seen, events } = await enterSeen(world);
+  tls.write(spdyRequest(`${podPath}/attach?command=id&stdout=true`));
+  await upgraded;
+  await seen.until("\r\n\r\n");
+  tls.destroy();
+  await expect.poll(() => events.map(({ event }) => event)).toContain("session.end");
+  expect(events.map(({ event }) => event)).not.toContain("exec");
+});
+
 test("sizes without end are one event, and one line of the recording", async () => {
   const upgraded = nextUpgrade(world, spdyHead);
   const entered = await enterSeen(world, recorded);
