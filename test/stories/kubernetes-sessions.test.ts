@@ -16,7 +16,7 @@ import { listRecordings } from "../world/list-recordings.ts";
 import { type ListedSession, listSessions } from "../world/owned-session.ts";
 import { output } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
-import { rows } from "../world/rounds.ts";
+import { long, rows } from "../world/rounds.ts";
 import { type Service, startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
 
@@ -195,20 +195,40 @@ await describeKube("sessions in pods", (world) => {
     expect([...channels].every((channel) => channel === 1 || channel === 3)).toBe(true);
   });
 
-  test("a forwarded connection ends with its pod", async () => {
-    const [port = 0] = await freePorts(1);
-    await using forwarding = await started("1.36", ["port-forward", "dying", `${port}:8080`]);
-    await until("it listens", () => forwarding.printed().includes("Forwarding from"));
-    const socket = connect(port, "127.0.0.1");
-    socket.on("error", () => {}).resume();
-    // A request that has not ended holds the connection.
-    socket.write("GET /hello HTTP/1.1\r\n");
-    await until("it is forwarded", () => forwarding.printed().includes("Handling connection"));
-    expect(socket.closed).toBe(false);
+  test("a forwarded connection ends with its pod, and kubectl reports it as it does without us", async () => {
+    const ports = await freePorts(2);
+    await using held = new AsyncDisposableStack();
+    const admin = { ...user.env, KUBECONFIG: world.adminKubeconfig };
+    const forwards = await Promise.all(
+      [user.env, admin].map(async (env, at) => {
+        const port = ports[at] ?? 0;
+        const forwarding = held.use(startService(await kubectl("1.36"), ["-n", namespace, "port-forward", "dying", `${port}:8080`], { env }));
+        await until("it listens", () => forwarding.printed().includes("Forwarding from"));
+        const socket = connect(port, "127.0.0.1");
+        socket.on("error", () => {}).resume();
+        // A request that has not ended holds the connection.
+        socket.write("GET /hello HTTP/1.1\r\n");
+        await until("it is forwarded", () => forwarding.printed().includes("Handling connection"));
+        return { port, forwarding, socket };
+      }),
+    );
+    expect(forwards.map(({ socket }) => socket.closed)).toEqual([false, false]);
     const pod = `/api/v1/namespaces/${namespace}/pods/dying`;
     await world.api.must("DELETE", pod);
     await until("the pod is gone", async () => (await world.api.ask("GET", pod)).status === 404);
-    await until("the connection is closed", () => socket.closed, 5_000);
+    await until("the connections are closed", () => forwards.every(({ socket }) => socket.closed), long ? 2_000 : 5_000);
+    // kubectl reports it with the end of this connection or at the next one, and ends.
+    await Promise.all(
+      forwards.map(async ({ port, forwarding }) => {
+        connect(port, "127.0.0.1")
+          .on("error", () => {})
+          .resume();
+        await until("kubectl has ended", () => forwarding.exited);
+        expect(forwarding.printed()).toMatch(
+          new RegExp(`an error occurred forwarding ${port} -> 8080: error forwarding port 8080 to pod .*\\nerror: lost connection to pod\\n$`),
+        );
+      }),
+    );
   });
 
   test("the client's end ends the request at the API server", async () => {
@@ -217,7 +237,7 @@ await describeKube("sessions in pods", (world) => {
     const held = (): Promise<number> => heldStreams(world, { namespace, subresource: "exec" });
     await until("the API server holds it alone", async () => (await held()) === 1, 5_000);
     await running.kill();
-    await until("the API server holds no more of it", async () => (await held()) === 0, 5_000);
+    await until("the API server holds no more of it", async () => (await held()) === 0, long ? 1_000 : 5_000);
   });
 
   test("the events of a command name the pod, and how it ended", async () => {
