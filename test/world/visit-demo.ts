@@ -47,6 +47,8 @@ export async function visitDemo({ app, hosts, host, login, rules, user, password
   await page.getByRole("textbox", { name: "Login" }).fill(login);
   const [opened] = await Promise.all([context.waitForEvent("page"), page.getByRole("button", { name: "Open in the browser" }).click()]);
   await opened.getByRole("heading", { level: 1, name: `${login}@${host}` }).waitFor();
+  // What is typed before that goes nowhere.
+  await opened.locator("textarea.xterm-helper-textarea:focus").waitFor({ state: "attached" });
   const screen = terminalScreen(opened, context);
   await screen.line('echo "terminal: $((6 * 7)) on $(hostname)"');
   await until("the host answers in the terminal", async () => (await screen.shown()).includes("terminal: 42 on "));
