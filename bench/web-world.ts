@@ -19,7 +19,7 @@ import { startSideBySide } from "./side-by-side.ts";
 
 /** A way to the same two applications. */
 export interface WebWay {
-  /** `host:port` of the application of requests and downloads, and of the one that echoes WebSockets. */
+  /** `host:port` of the application of requests and downloads, and of the one that echoes WebSockets and takes uploads. */
   readonly web: string;
   readonly echo: string;
   /** Its connections, this many at most. */
@@ -94,9 +94,12 @@ async function offer(cluster: Cluster, ports: { readonly web: number; readonly e
   };
 }
 
-/** Echoes WebSockets. */
+/** Echoes WebSockets, and answers an upload with its number of bytes. */
 async function startEchoes(stack: AsyncDisposableStack): Promise<number> {
-  const server = createServer((_request, response) => void response.end("echo"));
+  const server = createServer((request, response) => {
+    let bytes = 0;
+    request.on("data", (chunk: Buffer) => (bytes += chunk.length)).on("end", () => response.end(String(bytes)));
+  });
   server.on("upgrade", echoUpgrade);
   await once(server.listen(0, "127.0.0.1"), "listening");
   stack.defer(() => void server.close());
@@ -124,6 +127,7 @@ function nginxConfig(dir: string, { webPort, tls, behind }: NginxFacts): string 
     listen 127.0.0.1:${port} ssl;
     ${tls}
     keepalive_requests 10000000;
+    client_max_body_size 0;
     location / {
       proxy_pass http://u${to};
       proxy_http_version 1.1;

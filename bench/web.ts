@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { WebSocket } from "undici";
 import { cpuOfTrees, figure, interleave, percentile, ratio, spread } from "./measure.ts";
 import { largeMegabytes, largePath, startWebWorld, type WebWay } from "./web-world.ts";
@@ -10,7 +11,7 @@ export interface WebOptions {
   readonly echoes: { readonly sockets: number; readonly messages: number };
 }
 
-/** Requests, downloads and WebSockets of a web application in a browser, beside nginx in front of `ssh -R`. */
+/** Requests, downloads, uploads and WebSockets of a web application in a browser, beside nginx in front of `ssh -R`. */
 export async function web({ rounds, requests, echoes }: WebOptions): Promise<string> {
   await using world = await startWebWorld();
   const { ours, theirs } = world;
@@ -40,14 +41,17 @@ export async function web({ rounds, requests, echoes }: WebOptions): Promise<str
     beside("p99 of a request, ms", late),
     beside("processor time of a request, µs", cpu),
     await row("download, MB/s", downloadOf, 0),
+    await row("upload, MB/s", uploadOf, 0),
     await row(`WebSocket echo of ${echoes.sockets} at once, median, ms`, echo, 2),
     beside("p99 of an echo, ms", lateEchoes),
   ];
   return `## Web applications
 
-${rounds} interleaved rounds: requests over ${requests.connections} connections for ${requests.seconds} s, downloads of ${largeMegabytes} MB, and ${echoes.sockets} WebSockets with
+${rounds} interleaved rounds: requests over ${requests.connections} connections for ${requests.seconds} s, downloads and uploads of ${largeMegabytes} MB, and ${echoes.sockets} WebSockets with
 ${echoes.messages} messages each. Ours: a browser's session → proxy (TLS) → tunnel → agent → application, each request with a token and in the recording. Beside it: nginx
-(TLS) → \`ssh -R\` → application. The client is one Node.js process for both. Processor time is that of control and agent, and of nginx, ssh and sshd; the application is of nginx, too.
+(TLS) → \`ssh -R\` → application. The client is one Node.js process for both. Processor time is that of control and agent, and of nginx, ssh and sshd; the application is of nginx, too, for uploads
+of Node.js. "Ours" and "nginx" are the medians of the rounds, each of its own; "to it" is the median of the rounds' ratios. Where one of them differs much from round to round, as nginx's
+p99 does, it is not the ratio of the two figures beside it.
 
 | | ours | nginx, ssh -R | to it |
 |---|---|---|---|
@@ -106,6 +110,25 @@ async function downloadOf(way: WebWay): Promise<number> {
   for await (const chunk of body) bytes += (chunk as Buffer).length;
   if (bytes !== largeMegabytes * 1_000_000) throw new Error(`${way.web} answered ${bytes} bytes`);
   return (bytes / 1e6 / (performance.now() - begin)) * 1000;
+}
+
+/** MB/s. Throws if the application did not get all of it. */
+async function uploadOf(way: WebWay): Promise<number> {
+  await using stack = new AsyncDisposableStack();
+  const dispatcher = stack.adopt(way.dispatcher(1), (open) => open.destroy());
+  const block = Buffer.alloc(1_000_000, "x");
+  const sent = Readable.from(Array.from({ length: largeMegabytes }, () => block));
+  const begin = performance.now();
+  const { body } = await dispatcher.request({
+    origin: `https://${way.echo}`,
+    path: "/",
+    method: "POST",
+    headers: { cookie: way.cookies.echo },
+    body: sent,
+  });
+  const got = await body.text();
+  if (got !== String(largeMegabytes * block.length)) throw new Error(`${way.echo} answered ${got}`);
+  return ((largeMegabytes * block.length) / 1e6 / (performance.now() - begin)) * 1000;
 }
 
 /** Times between a message and its echo, ms. */

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 declare -A package_of=([g++]=g++ [strip]=binutils [objdump]=binutils [curl]=curl [ip]=iproute2 [nft]=nftables [ssh]=openssh-client
   [sshd]=openssh-server [squid]=squid-openssl [tinyproxy]=tinyproxy [unshare]=util-linux
-  [sysctl]=procps [openssl]=openssl [tmux]=tmux [vim]=vim
+  [sysctl]=procps [openssl]=openssl [tmux]=tmux [vim]=vim [htop]=htop
   # Other people's SSH clients: small, and no servers.
   [plink]=putty-tools [puttygen]=putty-tools [dbclient]=dropbear-bin
   # Copy files through us.
@@ -43,7 +43,7 @@ case ${1:?what for} in
   build) ;;
   check) tools+=(ssh shellcheck) ;;
   demo) tools+=(curl ip nft squid openssl sysctl unshare setpriv pg_ctlcluster psql) ;;
-  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux vim plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${databases[@]}" "${kubernetes[@]}" "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck chromium firefox-esr nginx skopeo gpgv lintian rpmlint) ;;
+  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux vim htop plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${databases[@]}" "${kubernetes[@]}" "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck chromium firefox-esr nginx skopeo gpgv lintian rpmlint) ;;
   bench) tools+=(curl ip ss ssh sshd openssl pgrep nginx "${databases[@]}" "${kubernetes[@]}") ;;
   packages)
     tools+=("${packing[@]}")

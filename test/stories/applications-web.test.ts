@@ -142,8 +142,12 @@ describe("web applications", () => {
     for (const event of ["data: 1\n\n", "data: 2\n\n"]) {
       // Longer than any usual time limit of a request.
       if (long) await sleep(600_000);
+      const begin = performance.now();
       (await stream).write(event);
       expect(String((await once(response, "data"))[0])).toBe(event);
+      const took = performance.now() - begin;
+      process.stdout.write(`an event arrived after ${Math.round(took)} ms\n`);
+      if (long) expect(took).toBeLessThan(200);
     }
     response.destroy();
     await until("the application learns that its reader has gone", async () => (await stream).destroyed);
@@ -230,9 +234,14 @@ describe("web applications", () => {
     const cut = async (visitors: readonly Visitor[], act: () => Promise<unknown>, status: number): Promise<void> => {
       const sockets = await Promise.all(visitors.map(async (visitor) => await openSocket(visitor, "/ws")));
       const closed = sockets.map(async (socket) => await once(socket, "close"));
+      const begin = performance.now();
       await act();
       await Promise.all(closed);
+      const cutMs = performance.now() - begin;
       await until("the next request is refused", async () => (await ask(carol)).status === status);
+      const refusedMs = performance.now() - begin;
+      process.stdout.write(`WebSockets were cut after ${Math.round(cutMs)} ms, requests refused after ${Math.round(refusedMs)} ms\n`);
+      if (long) expect(Math.max(cutMs, refusedMs)).toBeLessThan(5_000);
     };
     const isServed = async (): Promise<boolean> => (await ask(carol)).status === 200 && (await ask(alice)).status === 200;
     await cut([carol, alice], async () => await cluster.admin("lock", "--role=apps", "--message=gone"), 403);

@@ -1,11 +1,12 @@
 import { createHash, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openShellPage, type ShellPage } from "../inside/shell-page.ts";
 import { hasProgram } from "../world/has-program.ts";
-import { rounds } from "../world/rounds.ts";
+import { long, rounds } from "../world/rounds.ts";
 import { followSize, type TerminalScreen } from "../world/terminal-page.ts";
 import { faultsOf } from "../world/ui-page.ts";
 
@@ -65,6 +66,19 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
     await expect.poll(shown).not.toContain("in vim");
     expect(await readFile(join(all.host.home, "written.txt"), "utf8")).toBe("漢字 in vim\n");
     await page.setViewportSize({ width: 1280, height: 800 });
+  });
+
+  test.skipIf(!hasProgram("htop"))("runs htop, which draws the whole screen again and again, and gives it back", async () => {
+    await line("clear; echo be''fore; LC_ALL=C.UTF-8 TERM=xterm-256color htop -d 5; echo htop-has-en''ded");
+    await expect.poll(shown).toMatch(/F1Help.*F10Quit/);
+    const uptime = async (): Promise<string> => /Uptime: (\S+)/.exec(await shown())?.[1] ?? "";
+    const first = await uptime();
+    expect(first).not.toBe("");
+    await expect.poll(uptime).not.toBe(first);
+    await page.keyboard.press("F10");
+    await expect.poll(shown).toContain("htop-has-ended");
+    expect(await shown()).toContain("before");
+    expect(await shown()).not.toContain("F10Quit");
   });
 
   test("interrupts a program with Ctrl-C, and copies what is selected", async () => {
@@ -133,6 +147,34 @@ describe.skipIf(!hasProgram("chromium"))("a terminal in Chromium", () => {
     const median = times.toSorted((one, other) => one - other)[4];
     expect(median, JSON.stringify(times)).toBeLessThan(100);
   }, 700_000);
+
+  test.skipIf(!long)(
+    "a flood in the background leaves the memory of page and proxy as it was, and the page takes it up again",
+    async () => {
+      const session = await all.context.newCDPSession(page);
+      await line("clear; yes 'a line of output that a program writes without end'");
+      await expect.poll(shown).toContain("without end");
+      const [heapBefore, proxyBefore] = [await screen.heap(), process.memoryUsage().rss];
+      // Playwright's pages think that they are in front.
+      await session.send("Emulation.setFocusEmulationEnabled", { enabled: false });
+      const other = await all.context.newPage();
+      await other.bringToFront();
+      await expect.poll(async () => await page.evaluate("document.visibilityState")).toBe("hidden");
+      for (let round = 0; round < 12; round += 1) {
+        await delay(10_000);
+        expect((await screen.heap()) - heapBefore).toBeLessThan(16_777_216);
+        expect(process.memoryUsage().rss - proxyBefore).toBeLessThan(134_217_728);
+      }
+      await other.close();
+      await page.bringToFront();
+      await session.send("Emulation.setFocusEmulationEnabled", { enabled: true });
+      await session.detach();
+      await page.keyboard.press("Control+C");
+      await line("clear; echo in-fr''ont");
+      await expect.poll(shown, { timeout: 60_000 }).toContain("in-front");
+    },
+    300_000,
+  );
 
   test("a link to a web page is opened after a question", async () => {
     await line(`clear; printf '\\033]8;;https://example.com/page\\033\\\\press-this\\033]8;;\\033\\\\\\n'`);

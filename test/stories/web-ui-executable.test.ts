@@ -1,9 +1,17 @@
+import { once } from "node:events";
+import { copyFile, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebUpstream } from "../../agent/app/testing/web-upstream.ts";
+import { beginRequest } from "../world/app-client.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
 import { fillHosts } from "../world/fill-hosts.ts";
 import { hasProgram } from "../world/has-program.ts";
+import { output, program } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
 import { openUiPage, type UiPage } from "../world/ui-page.ts";
 
@@ -11,6 +19,18 @@ const proxyHost = "access.test";
 const hosts = 10_000;
 /** What an empty cache fetches for the hosts, without their list: bytes on the wire. */
 const firstLoadBytes = 60_000;
+const checkout = resolve(import.meta.dirname, "../..");
+const isRoot = process.getuid?.() === 0;
+
+/** The executable as the only file of a folder; for root what starts it there, in a process that finds the checkout empty. */
+async function aloneIn(folder: string): Promise<string> {
+  const [copy, starter] = [join(folder, "platform"), join(folder, "start")];
+  await copyFile(program("platform"), copy);
+  if (!isRoot) return copy;
+  const inside = `mount -t tmpfs none "$1" && shift && exec "$@"`;
+  await writeFile(starter, `#!/bin/sh\nexec unshare --mount sh -c '${inside}' sh "${checkout}" "${copy}" "$@"\n`, { mode: 0o755 });
+  return starter;
+}
 
 describe.skipIf(!hasProgram("chromium"))(`the Web UI of the executable with ${hosts} hosts`, () => {
   let cluster: Cluster;
@@ -18,12 +38,15 @@ describe.skipIf(!hasProgram("chromium"))(`the Web UI of the executable with ${ho
   let ann: User;
   let ui: UiPage;
   let site: string;
+  /** The executable's own. */
+  let folder: string;
   /** Hosts that the browser asked for anything. */
   const asked = new Set<string>();
 
   beforeAll(async () => {
     upstream = await WebUpstream.open((_request, response) => void response.setHeader("content-type", "text/html").end("<pre>the wiki</pre>"));
-    cluster = await startCluster({ publicHost: proxyHost });
+    folder = await mkdtemp(join(tmpdir(), "platform-alone-"));
+    cluster = await startCluster({ publicHost: proxyHost, platform: await aloneIn(folder) });
     await putRole(cluster, "all", { allow: { app_labels: { "*": "*" }, node_labels: { "*": "*" }, logins: ["root"] } });
     ann = await cluster.user("ann", { roles: "all", noLogin: true });
     await fillHosts(cluster, hosts);
@@ -37,6 +60,43 @@ describe.skipIf(!hasProgram("chromium"))(`the Web UI of the executable with ${ho
     await ui?.[Symbol.asyncDispose]();
     await cluster?.[Symbol.asyncDispose]();
     await upstream?.[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  interface Got {
+    readonly status: number;
+    readonly headers: IncomingMessage["headers"];
+    readonly body: Buffer;
+  }
+
+  test("alone on its disk it has all of it inside, compressed as the browser takes it, and does not send again what is the same", async () => {
+    if (isRoot) expect(await output("nsenter", ["-t", String(cluster.control.pid), "-m", "ls", "-A", checkout])).toBe("");
+    const ca = await cluster.admin("auth", "export", "--type=tls-host");
+    const get = async (path: string, headers: Record<string, string> = {}): Promise<Got> => {
+      const sent = await beginRequest({ address: "127.0.0.1", port: cluster.ports.web, host: proxyHost, ca }, { path, headers });
+      sent.end();
+      const [response] = (await once(sent, "response")) as [IncomingMessage];
+      return { status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat((await response.toArray()) as Buffer[]) };
+    };
+    const named = [...(await get("/web/hosts")).body.toString().matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = ""]) => path);
+    expect(named).toHaveLength(3);
+    for (const path of ["/web/hosts", ...named]) {
+      const [plain, br, gzip] = await Promise.all(
+        ["identity", "gzip, deflate, br", "gzip, br;q=0"].map((coding) => get(path, { "accept-encoding": coding })),
+      );
+      const codings = [plain, br, gzip].map((one) => [one?.status, one?.headers["content-encoding"], one?.headers.vary]);
+      expect([path, ...codings]).toEqual([
+        path,
+        [200, undefined, "Accept-Encoding"],
+        [200, "br", "Accept-Encoding"],
+        [200, "gzip", "Accept-Encoding"],
+      ]);
+      expect(brotliDecompressSync(br?.body ?? "").equals(plain?.body ?? Buffer.of(0))).toBe(true);
+      expect(gunzipSync(gzip?.body ?? "").equals(plain?.body ?? Buffer.of(0))).toBe(true);
+      const again = await get(path, { "accept-encoding": "br", "if-none-match": br?.headers.etag ?? "" });
+      expect([path, again.status, again.body.length, again.headers.etag]).toEqual([path, 304, 0, br?.headers.etag]);
+    }
+    expect((await readdir(folder)).toSorted()).toEqual(isRoot ? ["platform", "start"] : ["platform"]);
   });
 
   test("a login leads to the list, which has all of them", async () => {
