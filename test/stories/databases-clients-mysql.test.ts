@@ -152,7 +152,8 @@ describe("clients of MySQL and MariaDB", () => {
       await expect(connection.query({ sql, infileStreamFactory })).rejects.toMatchObject({ errno });
       expect((await connection.query("select count(*) as count from loaded"))[0]).toEqual([{ count: 0 }]);
       await connection.end();
-      const args = ["--local-infile=1", "-BNf", "--database=shop", "-e", `${sql};\nselect concat('still ', 'here', count(*)) from loaded`];
+      // An -e takes an earlier --force back.
+      const args = ["--local-infile=1", "-BN", "--database=shop", "-e", `${sql}; select concat('still ', 'here', count(*)) from loaded`, "--force"];
       const cli = name === "shop-mariadb" ? mariadbCli : mysqlCli;
       const done = await unless(skip, () => cli({ port: local.port }, ...args));
       expect(done.stderr).toMatch(new RegExp(`^ERROR ${errno} `, "m"));
