@@ -1,12 +1,15 @@
 import { once } from "node:events";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { batchRows, codeOf, keepLedger, type Ledger, ledgerTables } from "../world/ledger.ts";
+import { type FragileServer, type Mariadb, noMariadb, noRedis, startMariadb, startRedis } from "../world/database-servers.ts";
+import { batchRows, codeOf, keepLedger, type Ledger, ledgerTables, type NumberLedger } from "../world/ledger.ts";
 import { because } from "../world/not-here.ts";
+import { keepMysqlLedger, keepRedisLedger } from "../world/other-ledgers.ts";
 import { noPostgres } from "../world/postgres-server.ts";
-import { openPostgresWorld, type PostgresWorld, psqlArguments } from "../world/postgres-world.ts";
-import { start } from "../world/program.ts";
+import { entry, openPostgresWorld, type PostgresWorld, psqlArguments } from "../world/postgres-world.ts";
+import { output, start } from "../world/program.ts";
 import { rounds } from "../world/rounds.ts";
 import { databaseTunnel, type RunningTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
@@ -23,21 +26,57 @@ interface Fault {
 /** `tsh` is left, and says so: the transaction waits between two messages. */
 const reportedByTsh = /^08006$/;
 
+/** A server of another protocol beside PostgreSQL, which is killed when that one is. */
+interface OtherServer {
+  readonly name: "MariaDB" | "Redis";
+  readonly server: FragileServer;
+  readonly local: RunningTunnel;
+  readonly ledger: NumberLedger;
+  /** The numbers that it has. */
+  readonly numbers: () => Promise<readonly number[]>;
+}
+
+const redisPassword = "hunter2";
+
 describe.skipIf(noPostgres !== undefined)(`kill -9 in the middle of transactions and COPY${because(noPostgres)}`, () => {
   let world: PostgresWorld;
   let local: RunningTunnel;
   let ledger: Ledger;
+  let others: readonly OtherServer[] = [];
   let faults: readonly Fault[];
 
   beforeAll(async () => {
-    world = await openPostgresWorld({ cluster: { split: true } });
+    let [mariadb, redis]: [Mariadb?, FragileServer?] = [];
+    world = await openPostgresWorld({
+      cluster: { split: true },
+      prepare: async ({ admin, dir }) => {
+        const sign = async (format: string): Promise<string> => {
+          await admin("auth", "sign", `--format=${format}`, "--host=127.0.0.1", `--out=${join(dir, format)}`);
+          return join(dir, format);
+        };
+        // What it has acknowledged is in its file then.
+        const durable = ["--appendonly", "yes"];
+        const account = `user writer on >${redisPassword} ~* &* +@all`;
+        if (noRedis === undefined) redis = await startRedis({ signed: await sign("redis"), folder: join(dir, "r") }, [account], durable);
+        if (noMariadb === undefined) mariadb = await startMariadb({ signed: await sign("mysql"), folder: join(dir, "m") });
+        await mariadb?.sql("create user writer require subject '/CN=writer'; create database shop; create table shop.ledger (n int)");
+        await mariadb?.sql("grant all on shop.* to writer");
+        return [mariadb && entry("shop", "mysql", `127.0.0.1:${mariadb.port}`), redis && entry("cache", "redis", `127.0.0.1:${redis.port}`)].join("");
+      },
+    });
+    others = (await Promise.all([besideAtMariadb(mariadb), besideAtRedis(redis)])).flat();
     const { server, cluster, agent } = world;
     await inOrders(ledgerTables);
     local = await databaseTunnel(world.alice, "orders");
     ledger = keepLedger(local.port);
-    await until("the ledger is kept", () => ledger.committed.length > 3 && ledger.copied.length > 0);
+    await until("the ledgers are kept", () => ledger.copied.length > 0 && [ledger, ...others.map((one) => one.ledger)].every(hasSome));
     faults = [
-      { name: "the database", kill: () => server.kill(), back: () => server.again(), told: /^(?:57P0\d|08006)$/ },
+      {
+        name: "the database",
+        kill: async () => void (await Promise.all([server, ...others.map((one) => one.server)].map((one) => one.kill()))),
+        back: async () => void (await Promise.all([server, ...others.map((one) => one.server)].map((one) => one.again()))),
+        told: /^(?:57P0\d|08006)$/,
+      },
       {
         name: "the agent",
         kill: () => agent.service.kill(),
@@ -54,10 +93,27 @@ describe.skipIf(noPostgres !== undefined)(`kill -9 in the middle of transactions
     ];
   });
   afterAll(async () => {
-    await ledger?.stop();
-    await local?.[Symbol.asyncDispose]();
-    await world?.[Symbol.asyncDispose]();
+    await Promise.all([ledger, ...others.map((one) => one.ledger)].map((one) => one?.stop()));
+    for (const one of [local, ...others.flatMap((other) => [other.local, other.server]), world]) await one?.[Symbol.asyncDispose]();
   });
+
+  const hasSome = ({ committed }: NumberLedger): boolean => committed.length > 3;
+
+  async function besideAtMariadb(server: Mariadb | undefined): Promise<OtherServer[]> {
+    if (server === undefined) return [];
+    const tunnel = await databaseTunnel(world.alice, "shop", ["--db-user=writer"]);
+    const numbers = async (): Promise<number[]> => (await server.sql("select n from shop.ledger")).split("\n").filter(Boolean).map(Number);
+    return [{ name: "MariaDB", server, local: tunnel, ledger: keepMysqlLedger(tunnel.port), numbers }];
+  }
+
+  async function besideAtRedis(server: FragileServer | undefined): Promise<OtherServer[]> {
+    if (server === undefined) return [];
+    const tunnel = await databaseTunnel(world.alice, "cache", ["--db-user=writer"]);
+    const login = ["-p", String(tunnel.port), "--no-auth-warning", "--user", "writer", "--pass", redisPassword];
+    const numbers = async (): Promise<number[]> =>
+      (await output("redis-cli", [...login, "LRANGE", "ledger", "0", "-1"])).split("\n").filter(Boolean).map(Number);
+    return [{ name: "Redis", server, local: tunnel, ledger: keepRedisLedger(tunnel.port, redisPassword), numbers }];
+  }
 
   async function inOrders(sql: string): Promise<string> {
     return await world.server.sql(sql, "orders");
@@ -87,7 +143,7 @@ describe.skipIf(noPostgres !== undefined)(`kill -9 in the middle of transactions
   }
 
   const moments = rounds(24, 4);
-  test(`${moments} times: what was acknowledged is there, once; everything comes back by itself`, { timeout: moments * 60_000 }, async () => {
+  test(`${moments} times: what was acknowledged is there, once; everything comes back by itself`, { timeout: moments * 90_000 }, async () => {
     let reached = 0;
     for (let moment = 0; moment < moments; moment += 1) {
       const fault = faults[moment % faults.length] as Fault;
@@ -115,10 +171,13 @@ describe.skipIf(noPostgres !== undefined)(`kill -9 in the middle of transactions
       }
       await fault.back();
       const [commits, copies] = [ledger.committed.length, ledger.copied.length];
+      const before = others.map((other) => other.ledger.committed.length);
       await until(`work goes on after ${fault.name}`, () => ledger.committed.length > commits + 2 && ledger.copied.length > copies);
+      for (const [index, other] of others.entries())
+        await until(`work goes on at ${other.name} after ${fault.name}`, () => other.ledger.committed.length > (before[index] ?? 0) + 2);
       reached += 1;
     }
-    await ledger.stop();
+    await Promise.all([ledger, ...others.map((other) => other.ledger)].map((one) => one.stop()));
     expect(reached).toBe(moments);
     // None of its kind is left: whatever is a connection's end has a code of PostgreSQL, or is the end of the connection itself. 3D000: the proxy refuses
     // while no agent offers the database.
@@ -139,5 +198,25 @@ describe.skipIf(noPostgres !== undefined)(`kill -9 in the middle of transactions
     const batches = new Set(lines(await inOrders("select distinct batch from batches")).map(Number));
     expect(ledger.copied.filter((batch) => !batches.has(batch))).toEqual([]);
     expect(ledger.committed.length).toBeGreaterThan(20);
+  });
+
+  /** What clients of each are told: its own words for the end of a session, or the end of the connection. */
+  const told = {
+    MariaDB:
+      /^(?:PROTOCOL_CONNECTION_LOST|ECONNRESET|EPIPE|ECONNREFUSED|ER_SERVER_SHUTDOWN|ER_CONNECT_TO_FOREIGN_DATA_SOURCE|\w+ .*no connected agent offers) /,
+    Redis: /^(?:ECONNRESET$|EPIPE$|ECONNREFUSED$|Connection is closed\.$|ERR .*(?:is unreachable|no connection to|no connected agent offers))/,
+  };
+  test.for(["MariaDB", "Redis"] as const)("the ledger of %s: everything acknowledged, nothing twice", async (name, { skip }) => {
+    const missing = name === "MariaDB" ? noMariadb : noRedis;
+    const other = others.find((one) => one.name === name);
+    if (missing !== undefined || other === undefined) return skip(missing?.message);
+    const there = await other.numbers();
+    const [known, { committed, errors }] = [new Set(there), other.ledger];
+    expect(committed.filter((n) => !known.has(n))).toEqual([]);
+    expect(there).toHaveLength(known.size);
+    expect(committed.length).toBeGreaterThan(20);
+    // The database, the agent and the proxy were killed.
+    expect(errors.length).toBeGreaterThanOrEqual(3);
+    expect(errors.filter((one) => !told[name].test(one))).toEqual([]);
   });
 });

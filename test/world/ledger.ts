@@ -4,16 +4,27 @@ import { Client } from "pg";
 import { psqlArguments } from "./postgres-world.ts";
 import { start } from "./program.ts";
 
-/** Clients that write down what the server has acknowledged to them, through whatever happens on the way. */
-export interface Ledger {
+/** A client that writes down what the server has acknowledged to it, through whatever happens on the way. */
+export interface NumberLedger {
   /** Numbers whose commit was acknowledged. */
   readonly committed: readonly number[];
-  /** Batches whose COPY was acknowledged. */
-  readonly copied: readonly number[];
   /** Why connections and statements failed: the SQLSTATE, or the client's own code or message. */
   readonly errors: readonly string[];
   /** Waits for the current attempts. */
   stop(): Promise<void>;
+}
+
+/** The same, and another client beside it whose batches are copied. */
+export interface Ledger extends NumberLedger {
+  /** Batches whose COPY was acknowledged. */
+  readonly copied: readonly number[];
+}
+
+/** A connection that writes numbers. */
+export interface NumberWriter {
+  /** Returns once the server has acknowledged it. */
+  write(n: number): Promise<void>;
+  end(): Promise<void>;
 }
 
 /** Tables that `keepLedger` writes to: neither refuses a number that comes twice. */
@@ -26,55 +37,76 @@ const partMs = 25;
 /** Pause after a failure, and between two batches, ms. */
 const pauseMs = 100;
 /** Longest wait of a client for an answer, ms: a client that waits for ever would prove nothing. */
-const patienceMs = 60_000;
+export const patienceMs = 60_000;
 
-/** A transaction for each number, and a COPY for each batch, one after the other; nothing is tried again under the same number. */
-export function keepLedger(port: number): Ledger {
+/**
+ * Writes one number after the other, on a new connection after each failure; none is tried again. `open` gets what to call with the reason when its
+ * connection ends: a write that comes after that fails without it. `tell`: what stands in `errors`.
+ */
+export function keepNumbers(
+  open: (ended: (thrown: unknown) => void) => Promise<NumberWriter>,
+  tell: (thrown: unknown) => string = codeOf,
+): NumberLedger {
   const ending = new AbortController();
-  const [committed, copied, errors] = [[] as number[], [] as number[], [] as string[]];
-  const failed = async (why: string): Promise<void> => {
-    errors.push(why);
-    await sleep(pauseMs, undefined, { signal: ending.signal }).catch(() => {});
-  };
-  const commits = async (): Promise<void> => {
-    let client: Client | undefined;
-    // Why the connection ended: a query that comes after it fails without the reason.
+  const [committed, errors] = [[] as number[], [] as string[]];
+  const running = (async () => {
+    let writer: NumberWriter | undefined;
     let ended: unknown;
     for (let n = 1; !ending.signal.aborted; n += 1) {
       try {
-        client ??= await connected(port, (thrown) => (ended = thrown));
-        await client.query("begin");
-        await client.query("insert into ledger values ($1)", [n]);
-        await client.query("commit");
+        writer ??= await open((thrown) => (ended = thrown));
+        await writer.write(n);
         committed.push(n);
       } catch (thrown) {
-        void client?.end().catch(() => {});
-        client = undefined;
-        await failed(codeOf(ended ?? thrown));
+        void writer?.end().catch(() => {});
+        writer = undefined;
+        errors.push(tell(ended ?? thrown));
         ended = undefined;
+        await pause(ending.signal);
       }
     }
-    await client?.end().catch(() => {});
-  };
-  const copies = async (): Promise<void> => {
+    await writer?.end().catch(() => {});
+  })();
+  return { committed, errors, stop: async () => await stopped(ending, running) };
+}
+
+async function pause(signal: AbortSignal): Promise<void> {
+  await sleep(pauseMs, undefined, { signal }).catch(() => {});
+}
+
+async function stopped(ending: AbortController, running: Promise<void>): Promise<void> {
+  ending.abort();
+  await running;
+}
+
+/** At PostgreSQL: a transaction for each number, and a COPY for each batch. */
+export function keepLedger(port: number): Ledger {
+  const numbers = keepNumbers(async (ended) => {
+    const client = await connected(port, ended);
+    const write = async (n: number): Promise<void> => {
+      await client.query("begin");
+      await client.query("insert into ledger values ($1)", [n]);
+      await client.query("commit");
+    };
+    return { write, end: () => client.end() };
+  });
+  const ending = new AbortController();
+  const [copied, errors] = [[] as number[], [] as string[]];
+  const copies = (async () => {
     for (let batch = 1; !ending.signal.aborted; batch += 1) {
       const why = await copyBatch(port, batch);
-      if (why !== undefined) await failed(why);
-      else {
-        copied.push(batch);
-        await sleep(pauseMs, undefined, { signal: ending.signal }).catch(() => {});
-      }
+      if (why === undefined) copied.push(batch);
+      else errors.push(why);
+      await pause(ending.signal);
     }
-  };
-  const running = Promise.all([commits(), copies()]);
+  })();
   return {
-    committed,
+    committed: numbers.committed,
     copied,
-    errors,
-    stop: async () => {
-      ending.abort();
-      await running;
+    get errors() {
+      return [...numbers.errors, ...errors];
     },
+    stop: async () => void (await Promise.all([numbers.stop(), stopped(ending, copies)])),
   };
 }
 
