@@ -1,15 +1,17 @@
 import { createHash, randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePorts } from "../world/free-port.ts";
+import { busyboxImage } from "../world/kubernetes/busybox-image.ts";
 import { describeKube } from "../world/kubernetes/describe-kube.ts";
 import { heldStreams } from "../world/kubernetes/held-streams.ts";
+import { askKube } from "../world/kubernetes/kube-client.ts";
 import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
 import { type KubectlVersion, kubectl, kubectlVersions } from "../world/kubernetes/kubectl.ts";
 import { startShellPod } from "../world/kubernetes/shell-pod.ts";
-import { run } from "../world/program.ts";
-import { rounds } from "../world/rounds.ts";
+import { type Finished, run } from "../world/program.ts";
+import { rounds, rows } from "../world/rounds.ts";
 import { type Service, startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
 
@@ -34,6 +36,16 @@ await describeKube("streams into pods, with stock kubectl", (world) => {
   /** A kubectl that runs on. */
   const started = async (version: KubectlVersion, args: readonly string[]): Promise<Service> =>
     startService(await kubectl(version), ["-n", namespace, ...args], { env: user.env });
+  /** A line of shell in a terminal. */
+  const inTerminal = (line: string, env: Readonly<Record<string, string>> = {}): Service =>
+    startService("script", ["--quiet", "--flush", "--return", "--command", line, "/dev/null"], {
+      env: { ...user.env, TERM: "xterm", SHELL: "/bin/sh", ...env },
+    });
+  const shows = (one: Service, wanted: string): Promise<boolean> =>
+    until(`it shows ${wanted}`, () => {
+      if (one.printed().includes(wanted)) return true;
+      throw new Error(`${one.exited ? "it has ended" : "so far"}: ${one.printed()}`);
+    });
 
   describe.each(kubectlVersions)("kubectl %s", (version) => {
     test("exec: both outputs apart, and the exit code", async () => {
@@ -77,7 +89,7 @@ await describeKube("streams into pods, with stock kubectl", (world) => {
       expect(sha256(await readFile(back))).toBe(sha256(bytes));
     });
 
-    test("logs -f: lines as they come", async () => {
+    test("logs -f: lines as they come; logs and describe pod print the same as without us", async () => {
       const name = `log-${version.replace(".", "-")}`;
       await startShellPod(world, namespace, name, ["sh", "-c", "while read line; do echo line $line; done"]);
       await using following = await started(version, ["logs", "-f", name]);
@@ -85,6 +97,15 @@ await describeKube("streams into pods, with stock kubectl", (world) => {
       for (const word of ["first", "second"]) {
         attached.type(`${word}\n`);
         await until(`${word} is shown`, () => following.printed().includes(`line ${word}`));
+      }
+      const plain = ({ status, stdout, stderr }: Finished): object => ({ status, stderr, stdout: stdout.replace(/\b\d+(s|m)(\d+s)?\b/g, "AGE") });
+      for (const args of [
+        ["logs", "--timestamps", name],
+        ["logs", `--selector=app=${name}`, "--prefix"],
+        ["describe", "pod", name],
+      ]) {
+        const [direct, through] = await Promise.all([world.kubectl(version, ["-n", namespace, ...args]), inPod(version, args)]);
+        expect(plain(through), args.join(" ")).toEqual(plain(direct));
       }
     });
 
@@ -108,5 +129,58 @@ await describeKube("streams into pods, with stock kubectl", (world) => {
     const count = rounds(64, 16);
     const all = await Promise.all(Array.from({ length: count }, (_, at) => inPod("1.20", ["exec", "shell", "--", "echo", `number ${at}`])));
     expect(all.map(({ stdout }) => stdout)).toEqual(Array.from({ length: count }, (_, at) => `number ${at}\n`));
+  });
+
+  test("pods, services and nodes answer through the API server's proxy to a role with this verb alone", async () => {
+    const rules = [{ kind: "*", namespace: "*", name: "*", verbs: ["proxy"] }];
+    const visitor = await platform.user("vic", { kubernetes_groups: ["system:masters"], kubernetes_resources: rules });
+    const [entrance, inside] = [await visitor.entrance(), `/api/v1/namespaces/${namespace}`];
+    const spec = { selector: { app: "shell" }, ports: [{ port: 80, targetPort: 8080 }] };
+    await world.api.must("POST", `${inside}/services`, { metadata: { name: "web" }, spec });
+    await until("the service answers", async () => (await askKube(entrance, `${inside}/services/web/proxy/hello`)).text === "hello\n");
+    expect(await askKube(entrance, `${inside}/pods/shell:8080/proxy/hello`)).toMatchObject({ status: 200, text: "hello\n" });
+    expect(await askKube(entrance, "/api/v1/nodes/real/proxy/healthz")).toMatchObject({ status: 200, text: "ok" });
+    expect(await askKube(entrance, `${inside}/pods/shell`)).toMatchObject({ status: 403 });
+  });
+
+  test("tsh kube exec and tsh kubectl are kubectl: input, both outputs, the exit status, and a terminal", async () => {
+    const env = { ...user.env, PATH: `${dirname(await kubectl("1.36"))}:${process.env.PATH}` };
+    const tsh = (args: readonly string[], input = "") => user.user.tsh(args, { env, input });
+    const cat = ["-i", "-n", namespace, "shell", "--", "sh", "-c", "cat; echo err >&2; exit 42"];
+    for (const args of [
+      ["kube", "exec", ...cat],
+      ["kube", "exec", `--kube-cluster=${platform.kube}`, ...cat],
+      ["kubectl", "exec", ...cat],
+    ]) {
+      const done = await tsh(args, "from here\n");
+      expect(done, args.join(" ")).toMatchObject({ status: 42, stdout: "from here\n" });
+      expect(done.stderr).toMatch(/^err\n/m);
+    }
+    expect(await tsh(["kubectl", "-n", namespace, "get", "pod", "nobody"])).toMatchObject({ status: 1, stderr: expect.stringMatching(/NotFound/) });
+    expect(await tsh(["kube", "exec", "--kube-cluster=nowhere", "shell", "--", "id"])).toMatchObject({ status: 5 });
+    await using shell = inTerminal(`stty cols 91 rows 31; exec ${user.user.executable} kube exec -it -n ${namespace} shell -- sh`, env);
+    await shows(shell, "# ");
+    shell.type("while [ \"$(stty size)\" != '31 91' ]; do sleep 0.1; done; echo si''zed; exit 7\n");
+    await shows(shell, "sized");
+    await until("it has ended", () => shell.exited);
+    expect(shell.printed()).toContain("exit code 7");
+  });
+
+  test.each(rows(kubectlVersions, ["1.20", "1.36"]))("kubectl %s debug: a copy of a pod with a terminal, and a pod on a node", async (version) => {
+    const copy = `copy-${version.replace(".", "-")}`;
+    const debug = `${await kubectl(version)} -n ${namespace} debug`;
+    await using shell = inTerminal(`exec ${debug} shell -it --copy-to=${copy} --container=main -- sh`);
+    await until(
+      "the copy runs",
+      async () => (await world.api.ask("GET", `/api/v1/namespaces/${namespace}/pods/${copy}`)).body.status?.phase === "Running",
+    );
+    shell.type("echo in the co''py of $HOSTNAME\n");
+    await shows(shell, `in the copy of ${copy}`);
+    shell.type("exit\n");
+    await until("it has ended", () => shell.exited);
+    await using onNode = inTerminal(`exec ${debug} node/real -it --image=${busyboxImage} -- sh`);
+    onNode.type("test -d /host && echo on the no''de\nexit\n");
+    await shows(onNode, "on the node");
+    await until("it has ended", () => onNode.exited);
   });
 });

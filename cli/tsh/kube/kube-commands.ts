@@ -79,6 +79,9 @@ function logoutCommand(proxy: OptionSpec): CommandSpec {
 
 const kubeCluster: OptionSpec = { flags: "--kube-cluster <name>", text: "Kubernetes cluster; default: that of the selected context" };
 
+/** Without its letter, which is `--stdin` of kubectl exec. */
+const longIdentity: OptionSpec = { ...identityOption, flags: "--identity <file>" };
+
 function execCommand(proxy: OptionSpec): CommandSpec {
   return {
     name: "exec",
@@ -88,7 +91,7 @@ function execCommand(proxy: OptionSpec): CommandSpec {
     args: ["[kubectl argument...]"],
     passThrough: true,
     passUnknown: true,
-    options: [kubeCluster, identityOption, proxy],
+    options: [kubeCluster, longIdentity, proxy],
     examples: ["tsh kube exec -it web-0 -- sh", "tsh kube exec --kube-cluster=prod -n shop web-0 -- ls"],
     run: async (call) => (await import("./kubectl.ts")).execInPod(call),
   };
