@@ -2,7 +2,7 @@ import { encodeSpdyData, type SpdyEvent, SpdyReader } from "../codec/spdy-reader
 import { encodeServerMessage, opcodes, WebSocketReader } from "../codec/web-socket-reader.ts";
 import type { StreamTap } from "./stream-tap.ts";
 
-/** Open error streams that a reason is sent on, at most. */
+/** Open connections that a reason is sent on, at most. */
 const maxTold = 256;
 
 export interface PortEvents {
@@ -17,7 +17,10 @@ export class PortTap implements StreamTap {
   /** SPDY inside a WebSocket's messages. */
   readonly #sockets: { readonly client: WebSocketReader; readonly server: WebSocketReader } | undefined;
   readonly #events: PortEvents;
+  /** kubectl shows only the end of a connection that ends with its reason. */
+  readonly shownMs = 1_000;
   readonly #errors = new Set<number>();
+  readonly #data = new Set<number>();
 
   constructor(isTunnelled: boolean, events: PortEvents) {
     this.#sockets = isTunnelled ? { client: new WebSocketReader("client"), server: new WebSocketReader("server") } : undefined;
@@ -35,7 +38,9 @@ export class PortTap implements StreamTap {
   farewell(reason: string): Buffer | undefined {
     const isBetween = this.#server.isBetween && (this.#sockets?.server.isBetween ?? true);
     if (!isBetween || this.#errors.size === 0) return undefined;
-    const farewell = Buffer.concat([...this.#errors].map((stream) => encodeSpdyData(stream, Buffer.from(reason), true)));
+    // kubectl looks for an error when the data has ended.
+    const ends = [...this.#data].map((stream) => encodeSpdyData(stream, Buffer.alloc(0), true));
+    const farewell = Buffer.concat([...[...this.#errors].map((stream) => encodeSpdyData(stream, Buffer.from(reason), true)), ...ends]);
     return this.#sockets === undefined ? farewell : encodeServerMessage(opcodes.binary, farewell);
   }
 
@@ -45,18 +50,24 @@ export class PortTap implements StreamTap {
   }
 
   #onClient(event: SpdyEvent): void {
-    if (event.kind === "reset") this.#errors.delete(event.stream);
+    if (event.kind === "reset") this.#forget(event.stream);
     if (event.kind !== "open") return;
     if (event.headers.get("streamtype")?.toLowerCase() === "error") {
       if (this.#errors.size < maxTold) this.#errors.add(event.stream);
       return;
     }
+    if (this.#data.size < maxTold) this.#data.add(event.stream);
     const port = Number(event.headers.get("port") ?? "");
     if (Number.isInteger(port) && port > 0 && port < 65_536) this.#events.onPort(port);
   }
 
   #onServer(event: SpdyEvent): void {
-    if (event.kind === "reset" || ("isLast" in event && event.isLast)) this.#errors.delete(event.stream);
+    if (event.kind === "reset" || ("isLast" in event && event.isLast)) this.#forget(event.stream);
+  }
+
+  #forget(stream: number): void {
+    this.#errors.delete(stream);
+    this.#data.delete(stream);
   }
 }
 

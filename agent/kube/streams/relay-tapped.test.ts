@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { Duplex, duplexPair } from "node:stream";
 import { expect, test } from "vitest";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { gatherPieces, unreadBytes } from "../../../core/node-internals/gather-pieces.ts";
 import { relayTapped } from "./relay-tapped.ts";
 import type { StreamTap } from "./stream-tap.ts";
@@ -27,6 +28,19 @@ test("the end of a stream that came before the relay is passed on", async () => 
   await once(user.resume(), "end");
   user.end();
   expect(await over).toBeUndefined();
+});
+
+test("a client shows why the relay ends before its connection does", async () => {
+  const [client, user] = duplexPair();
+  const over = new AbortController();
+  const tap = { ...blind, farewell: (reason: string) => Buffer.from(reason), shownMs: 60_000 };
+  const relayed = relayTapped({ client, upstream: duplexPair()[0], ...life, tap, signal: over.signal });
+  over.abort(new PlatformError("denied", "laptop stolen"));
+  const [shown] = (await once(user, "data")) as [Buffer];
+  expect([shown.toString(), client.writableEnded]).toEqual(["laptop stolen", false]);
+  user.end();
+  expect(await relayed).toMatchObject({ code: "denied" });
+  expect(client.destroyed).toBe(true);
 });
 
 test("single bytes do not wait by the thousand for an end that takes nothing", async () => {

@@ -60,7 +60,8 @@ export async function relayTapped({ client, upstream, tap, signal, onBytes }: Ta
   upstream.destroy();
   const last = reason === undefined ? undefined : tap.farewell(reason.message);
   tap.close();
-  if (!client.destroyed) await finish(client, last, reason === undefined ? restMs : farewellMs);
+  if (!client.destroyed && last !== undefined && tap.shownMs !== undefined) await show(client, last, tap.shownMs);
+  if (!client.destroyed) await finish(client, tap.shownMs === undefined ? last : undefined, reason === undefined ? restMs : farewellMs);
   client.destroy();
   return reason;
 }
@@ -139,6 +140,17 @@ function copy({ from, to, read, onBytes, insertion }: Direction, { ended, closed
     from.on("error", () => {});
     from.pause();
   };
+}
+
+/** Until the client has left, or has had its time. */
+async function show(client: Duplex, last: Buffer, limitMs: number): Promise<void> {
+  if (client.writableEnded || client.readableEnded) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, limitMs);
+  client.once("close", resolve).once("end", resolve).resume();
+  client.write(last);
+  await promise;
+  clearTimeout(timer);
 }
 
 async function finish(client: Duplex, last: Buffer | undefined, limitMs: number): Promise<void> {

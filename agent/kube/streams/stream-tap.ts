@@ -7,6 +7,8 @@ export interface StreamTap {
   fromServer(chunk: Buffer): Promise<void> | undefined;
   /** Bytes that state to the client why the connection ends; undefined where no frame can begin now, or nothing carries a reason. */
   farewell(reason: string): Buffer | undefined;
+  /** Time that the client has to show it before its connection ends, ms; left out: both come together. */
+  readonly shownMs?: number;
   close(): void;
   /** Places between the frames; left out where nothing may be put in. */
   readonly inserts?: ProgramInserts;
