@@ -4,12 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
+import { createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { audited } from "../world/audited.ts";
-import { type DatabaseServer, noRedis, startRedis } from "../world/database-servers.ts";
-import { type HeldPsql, holdPsql } from "../world/held-psql.ts";
-import { keepLedger, type Ledger, ledgerTables } from "../world/ledger.ts";
+import { type DatabaseServer, type Mariadb, noMariadb, noRedis, startMariadb, startRedis } from "../world/database-servers.ts";
+import { freePorts } from "../world/free-port.ts";
+import { type HeldPsql, holdPsql, holdPsqlWith } from "../world/held-psql.ts";
+import { keepLedger, type Ledger, ledgerTables, type NumberLedger } from "../world/ledger.ts";
 import { because } from "../world/not-here.ts";
+import { keepMysqlLedger } from "../world/other-ledgers.ts";
 import { noPostgres } from "../world/postgres-server.ts";
 import { entry, openPostgresWorld, type PostgresWorld, psqlArguments } from "../world/postgres-world.ts";
 import { program, start } from "../world/program.ts";
@@ -18,25 +21,30 @@ import { long } from "../world/rounds.ts";
 import { databaseTunnel, type RunningTunnel } from "../world/tsh-tunnel.ts";
 import { until } from "../world/until.ts";
 
-/** An upgrade is a reload with another executable on the disk: what is open goes on to its end in the process that has it. */
-const missing = noPostgres ?? noRedis;
+const missing = noPostgres ?? noRedis ?? noMariadb;
 
+/** An upgrade is a reload with another executable on the disk: what is open goes on to its end in the process that has it. */
 describe.skipIf(missing !== undefined)(`database sessions through a reload of agent and control${because(missing)}`, () => {
   let dir: string;
   let world: PostgresWorld;
   let redis: DatabaseServer;
+  let mariadb: Mariadb;
+  let toMariadb: RunningTunnel;
   let agent: Processes;
   let control: Processes;
   let [local, cache]: RunningTunnel[] = [];
   let ledger: Ledger;
+  let mysqlLedger: NumberLedger;
 
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), "platform-reload-"));
     const platform = join(dir, "platform");
     await copyFile(program("platform"), platform);
     for (const name of ["control", "agent"]) await mkdir(join(dir, name));
+    const [frontPort = 0] = await freePorts(1);
+    const proxyService = `  postgres_listen_addr: 127.0.0.1:${frontPort}\n`;
     world = await openPostgresWorld({
-      cluster: { platform, env: { RUNTIME_DIRECTORY: join(dir, "control") } },
+      cluster: { platform, proxyService, env: { RUNTIME_DIRECTORY: join(dir, "control") } },
       agent: { platform, env: { RUNTIME_DIRECTORY: join(dir, "agent") } },
       // Found by its labels: the new process has to learn of it first.
       dbService: "  resources:\n    - labels: { env: test }\n",
@@ -44,7 +52,12 @@ describe.skipIf(missing !== undefined)(`database sessions through a reload of ag
         const signed = join(cluster.dir, "redis");
         await cluster.admin("auth", "sign", "--format=redis", "--host=127.0.0.1", `--out=${signed}`);
         redis = await startRedis({ signed, folder: join(cluster.dir, "r") }, ["user reader on >hunter2 ~* &* +@all"]);
-        return entry("cache", "redis", `127.0.0.1:${redis.port}`);
+        const forMysql = join(cluster.dir, "mysql");
+        await cluster.admin("auth", "sign", "--format=mysql", "--host=127.0.0.1", `--out=${forMysql}`);
+        mariadb = await startMariadb({ signed: forMysql, folder: join(cluster.dir, "m") });
+        await mariadb.sql("create user writer require subject '/CN=writer'; create database shop; create table shop.ledger (n int)");
+        await mariadb.sql("grant all on shop.* to writer");
+        return entry("cache", "redis", `127.0.0.1:${redis.port}`) + entry("shop", "mysql", `127.0.0.1:${mariadb.port}`);
       },
     });
     await world.server.sql(ledgerTables, "orders");
@@ -56,10 +69,11 @@ describe.skipIf(missing !== undefined)(`database sessions through a reload of ag
     await until("books is offered", async () => (await world.alice.tsh(["db", "ls", "--format=names"])).stdout.includes("books"));
     local = await databaseTunnel(world.alice, "books");
     cache = await databaseTunnel(world.alice, "cache", ["--db-user=reader"]);
+    toMariadb = await databaseTunnel(world.alice, "shop", ["--db-user=writer"]);
   });
   afterAll(async () => {
-    await ledger?.stop();
-    for (const one of [local, cache, agent, control, redis, world]) await one?.[Symbol.asyncDispose]();
+    await Promise.all([ledger?.stop(), mysqlLedger?.stop()]);
+    for (const one of [local, cache, toMariadb, agent, control, redis, mariadb, world]) await one?.[Symbol.asyncDispose]();
     await rm(dir, { recursive: true, force: true });
   });
 
@@ -102,6 +116,15 @@ describe.skipIf(missing !== undefined)(`database sessions through a reload of ag
     await using held: HeldPsql = await holdPsql(port, "writer");
     await using other = await holdPsql(port);
     await using stock = await holdPsql(await withoutTsh());
+    // A stock client of the proxy's own port.
+    const env = { HOME: world.alice.home, PGSERVICEFILE: join(world.alice.home, "services.conf") };
+    const login = await world.alice.tsh(["db", "login", "--db-user=reader", "--db-name=orders", "books"], { env });
+    expect(login).toMatchObject({ status: 0 });
+    await using direct = await holdPsqlWith(["-XAt", "service=test.cluster-books.direct"], { env });
+    const transaction = await createConnection({ host: "127.0.0.1", port: toMariadb.port, user: "writer", database: "shop" });
+    await transaction.query("begin");
+    await transaction.query("insert into ledger values (-1)");
+    mysqlLedger = keepMysqlLedger(toMariadb.port);
     held.type("begin;\ninsert into ledger values (-1);\n");
     const copy = copyOut(port);
     const [subscriber, publisher] = [toRedis(), toRedis()];
@@ -123,14 +146,17 @@ describe.skipIf(missing !== undefined)(`database sessions through a reload of ag
     let said = 0;
     const stillThere = async (): Promise<void> => {
       await held.ask();
+      await direct.ask();
+      expect((await transaction.query("select 1 as one"))[0]).toEqual([{ one: 1 }]);
       const lines = copy.lines();
       await until("rows come", () => copy.lines() > lines || !copy.isOpen());
       expect([copy.isOpen(), copy.isRight()]).toEqual([true, true]);
       said += 1;
       await publisher.publish("news", `n${said}`);
       await until("it is heard", () => heard.includes(`n${said}`));
-      const [commits, copies] = [ledger.committed.length, ledger.copied.length];
+      const [commits, copies, others] = [ledger.committed.length, ledger.copied.length, mysqlLedger.committed.length];
       await until("work goes on", () => ledger.committed.length > commits && ledger.copied.length > copies);
+      await until("work goes on at MariaDB", () => mysqlLedger.committed.length > others);
     };
     await stillThere();
     await agent.reload();
@@ -150,8 +176,19 @@ describe.skipIf(missing !== undefined)(`database sessions through a reload of ag
     }
     ending.abort();
     await loggingIn;
-    await ledger.stop();
-    expect({ ledger: ledger.errors, redis: logins.failures }).toEqual({ ledger: [], redis: [] });
+    await Promise.all([ledger.stop(), mysqlLedger.stop()]);
+    expect({ ledger: ledger.errors, mysql: mysqlLedger.errors, redis: logins.failures }).toEqual({ ledger: [], mysql: [], redis: [] });
+    await transaction.query("commit");
+    await transaction.end();
+    const numbers = (await mariadb.sql("select n from shop.ledger order by n")).trim().split("\n").map(Number);
+    expect(numbers).toEqual([-1, ...mysqlLedger.committed]);
+    // A new one, through the new processes.
+    await using again = await holdPsqlWith(["-XAt", "service=test.cluster-books.direct"], { env });
+    await again.ask();
+    for (const client of [direct, again]) {
+      client.type("\\q\n");
+      expect(await client.ended).toBe(0);
+    }
     expect(logins.count).toBeGreaterThan(20);
     // All three are in the process that was there at first.
     expect((await agent.all()).filter(({ role, sessions }) => role === "draining" && sessions > 0).length).toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { psqlArguments } from "./postgres-world.ts";
-import { start } from "./program.ts";
+import { type RunOptions, start } from "./program.ts";
 import { until } from "./until.ts";
 
 /** A psql that a story types into and reads. */
@@ -20,7 +20,12 @@ export interface HeldPsql extends AsyncDisposable {
 
 /** Opens it on a local port, or by a connection string, and waits until it is connected. */
 export async function holdPsql(to: number | string, user?: string): Promise<HeldPsql> {
-  const child = start("psql", typeof to === "string" ? ["-XAt", to] : [...psqlArguments(to, user)]);
+  return await holdPsqlWith(typeof to === "string" ? ["-XAt", to] : psqlArguments(to, user));
+}
+
+/** The same with these arguments. */
+export async function holdPsqlWith(args: readonly string[], options: RunOptions = {}): Promise<HeldPsql> {
+  const child = start("psql", args, options);
   let said = "";
   let asked = 0;
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => (said += chunk.toString()));
