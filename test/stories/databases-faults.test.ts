@@ -200,7 +200,7 @@ describe.skipIf(noPostgres !== undefined)(`kill -9 in the middle of transactions
     expect(ledger.committed.length).toBeGreaterThan(20);
   });
 
-  /** What clients of each are told: its own words for the end of a session, or the end of the connection. */
+  /** Errors that clients of each see: its own words for the end of a session, or the end of the connection. */
   const told = {
     MariaDB:
       /^(?:PROTOCOL_CONNECTION_LOST|ECONNRESET|EPIPE|ECONNREFUSED|ER_SERVER_SHUTDOWN|ER_CONNECT_TO_FOREIGN_DATA_SOURCE|\w+ .*no connected agent offers) /,
