@@ -12,10 +12,11 @@ import type { Mariadb } from "../world/database-servers.ts";
 import type { DatabaseWorld } from "../world/database-world.ts";
 import { commandLine, mysqlCli } from "../world/mysql-clients.ts";
 import { openMysqlWorld } from "../world/mysql-world.ts";
-import { NotHere } from "../world/not-here.ts";
+import { ifPossible, NotHere } from "../world/not-here.ts";
 import { streamGrowth, watchMemory } from "../world/peak-memory.ts";
 import { output } from "../world/program.ts";
-import { rounds } from "../world/rounds.ts";
+import { long, rounds } from "../world/rounds.ts";
+import { sidPrograms } from "../world/sid-programs.ts";
 import type { Mysql } from "../world/sid-servers.ts";
 import { databaseTunnel } from "../world/tsh-tunnel.ts";
 
@@ -95,24 +96,56 @@ describe("MySQL and MariaDB behind an agent, with much data", () => {
     });
   });
 
+  /** The same for both programs that make dumps; directly it is over TLS as well. */
+  async function dumps(dump: (connection: readonly string[]) => Promise<string>, { port, direct }: { port: number; direct: readonly string[] }) {
+    const timed = async (connection: readonly string[]): Promise<{ sum: string; ms: number }> => {
+      const begin = performance.now();
+      return { sum: await dump(connection), ms: performance.now() - begin };
+    };
+    const directly = await timed(direct);
+    const through = await timed(commandLine({ port }));
+    expect(through.sum).toBe(directly.sum);
+    if (long) expect(through.ms / directly.ms).toBeLessThan(1.5);
+    return directly.sum;
+  }
+
+  /** Runs a program that makes dumps: the checksum of what it wrote. */
+  const dumpBy =
+    (program: string, options: readonly string[]) =>
+    async (connection: readonly string[]): Promise<string> => {
+      const path = world.folder("dump.sql");
+      closeSync(openSync(path, "w"));
+      const fixed = ["--skip-comments", "--single-transaction", `--result-file=${path}`, ...options, "shop", "big"];
+      await output(program, [...connection, ...fixed], { limitMs: 300_000 });
+      return await digest(path);
+    };
+  const dumper = "create user dumper identified by 'dump' require ssl; grant all on shop.* to dumper";
+  const asDumper = (port: number): string[] => ["--no-defaults", "--protocol=TCP", "-h127.0.0.1", `-P${port}`, "-udumper", "-pdump"];
+
   test("MariaDB: a dump is the one that the server itself gives, also where the client asks for compression", { timeout: 600_000 }, async ({
     skip,
   }) => {
     if (ofMariadb instanceof NotHere) return skip(ofMariadb.message);
-    await ofMariadb.sql(`create table shop.big as select seq, repeat(md5(seq), 32) as text from mysql.seq_1_to_${rows}`);
+    await ofMariadb.sql(`create table shop.big as select seq, repeat(md5(seq), 32) as text from mysql.seq_1_to_${rows}; ${dumper}`);
     await using local = await databaseTunnel(alice, "shop-mariadb");
-    const dump = async (file: string, ...connection: readonly string[]): Promise<string> => {
-      const path = world.folder(file);
-      closeSync(openSync(path, "w"));
-      await output("mariadb-dump", [...connection, "--skip-comments", "--single-transaction", `--result-file=${path}`, "shop", "big"], {
-        limitMs: 300_000,
-      });
-      return await digest(path);
-    };
-    const direct = await dump("direct.sql", "--no-defaults", `--socket=${world.folder("mariadb")}/s`, "-uroot");
-    const through = commandLine({ port: local.port });
-    expect(await dump("through.sql", ...through, "--skip-ssl")).toBe(direct);
-    expect(await dump("compressed.sql", ...through, "--skip-ssl", "--compress")).toBe(direct);
+    const dump = dumpBy("mariadb-dump", []);
+    const tls = (connection: readonly string[]): string => (connection.includes("-udumper") ? "--ssl" : "--skip-ssl");
+    const sum = await dumps((connection) => dump([...connection, tls(connection)]), { port: local.port, direct: asDumper(ofMariadb.port) });
+    expect(await dump([...commandLine({ port: local.port }), "--skip-ssl", "--compress"])).toBe(sum);
+  });
+
+  test("MySQL: a dump by its own program is the one that the server itself gives", { timeout: 600_000 }, async ({ skip }) => {
+    if (ofMysql instanceof NotHere) return skip(ofMysql.message);
+    const program = await ifPossible(async () => (await sidPrograms()).path("mysqldump"));
+    if (program instanceof NotHere) return skip(program.message);
+    const numbers = `with recursive n (seq) as (select 1 union all select seq + 1 from n where seq < ${rows})`;
+    await ofMysql.sql(
+      `use shop; set session cte_max_recursion_depth = ${rows}; create table shop.big as ${numbers} select seq, repeat(left(sha2(seq, 256), 32), 32) as text from n; ${dumper}`,
+    );
+    const dump = dumpBy(program, ["--no-tablespaces", "--set-gtid-purged=OFF"]);
+    await using local = await databaseTunnel(alice, "shop-mysql");
+    const tls = (connection: readonly string[]): string => `--ssl-mode=${connection.includes("-udumper") ? "REQUIRED" : "DISABLED"}`;
+    await dumps((connection) => dump([...connection, tls(connection)]), { port: local.port, direct: asDumper(ofMysql.port) });
   });
 
   test("MySQL: a client that asks for compression works without it", async ({ skip }) => {
