@@ -9,19 +9,27 @@ import { watchMemory } from "../world/peak-memory.ts";
 import { long } from "../world/rounds.ts";
 
 const pods = 20_000;
+/** More bytes of each than it has in the benchmarks: 5 KB. */
+const extraBytes = 1_500;
+/** Least size of a list, MB. */
+const leastMegabytes = 95;
 /** At the agent, for one list that is under way. */
 const mostGrowthKib = 32 * 1024;
+/** Time until the first byte, in proportion to that without us. */
+const mostDelay = 1.5;
+/** Of each kind, in turns, of which the fastest one counts: others use the machine too. */
+const turns = 3;
 
 if (!long) test("lists of 20,000 pods", ({ skip }) => skip("runs in `make test-long`"));
 else
-  await describeKube("lists of 20,000 pods, some 70 MB", (world) => {
+  await describeKube("lists of 20,000 pods, some 100 MB", (world) => {
     let platform: KubePlatform;
     let namespace: string;
 
     beforeAll(async () => {
       platform = await KubePlatform.open(world);
       namespace = await world.namespace("fake");
-      await fillPods(world.api, namespace, pods);
+      await fillPods(world.api, namespace, pods, extraBytes);
     }, 900_000);
     afterAll(async () => await platform?.[Symbol.asyncDispose]());
 
@@ -32,18 +40,27 @@ else
       const name = title === "a role that allows everything" ? "ada" : "bob";
       const user = await platform.user(name, { kubernetes_groups: ["system:masters"], kubernetes_resources });
       const entrance = await user.entrance();
-      const directly = await readList(await adminEntrance(world), namespace);
-      expect(directly.pods).toBe(pods);
+      const admin = await adminEntrance(world);
       // Code that is used for the first time stays in memory.
       await readList(entrance, namespace);
       const memory = await watchMemory(platform.agents[0]?.service.pid ?? 0);
-      const { pods: found, megabytes, firstMs } = await readList(entrance, namespace);
+      const first = await readList(entrance, namespace);
       const growth = await memory.growth();
+      const [direct, through] = [[] as number[], [first.firstMs]];
+      for (let turn = 0; turn < turns; turn += 1) {
+        const whole = await readList(admin, namespace);
+        expect(whole.pods).toBe(pods);
+        expect(whole.megabytes).toBeGreaterThan(leastMegabytes);
+        direct.push(whole.firstMs);
+        through.push((await readList(entrance, namespace)).firstMs);
+      }
+      const [withUs, without] = [Math.min(...through), Math.min(...direct)];
       process.stdout.write(
-        `${title}: ${Math.round(megabytes)} MB, the agent grew by ${Math.round(growth / 1024)} MiB, first byte after ${Math.round(firstMs)} ms (directly ${Math.round(directly.firstMs)} ms)\n`,
+        `${title}: ${Math.round(first.megabytes)} MB, the agent grew by ${Math.round(growth / 1024)} MiB, first byte after ${Math.round(withUs)} ms (directly ${Math.round(without)} ms)\n`,
       );
-      expect(found).toBe(wanted);
+      expect(first.pods).toBe(wanted);
       expect(growth).toBeLessThan(mostGrowthKib);
+      expect(withUs).toBeLessThan(without * mostDelay);
     });
   });
 
