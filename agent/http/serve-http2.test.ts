@@ -130,3 +130,34 @@ test("a client that does not read gets no more interim responses than wait for i
   client.destroy();
   await serving;
 });
+
+/** A stream of a tunnel: the end of one direction leaves the other one open. */
+function halfOpen(below: Duplex): Duplex {
+  below.allowHalfOpen = true;
+  const stream = new Duplex({
+    read: () => void below.resume(),
+    write: (chunk: Buffer, _encoding, done) => void below.write(chunk, () => done()),
+    final: (done) => void below.end(() => done()),
+    destroy: (error, done) => {
+      below.destroy();
+      done(error);
+    },
+  });
+  below.on("data", (chunk: Buffer) => {
+    if (!stream.push(chunk)) below.pause();
+  });
+  below.once("end", () => stream.push(null)).once("close", () => stream.destroy());
+  return stream;
+}
+
+test("it ends with its client, which need not say so in HTTP/2", async () => {
+  const { server, client } = await tlsPair("h2", halfOpen);
+  const served = serveHttp2(server, handlers);
+  const session = connectHttp2("https://kube.test", { createConnection: () => client });
+  session.on("error", () => {});
+  expect(await text(session.request({ ":path": "/" }).end())).toBe("served");
+  // As of a process that has ended.
+  client.end();
+  await served;
+  expect(server.destroyed).toBe(true);
+});

@@ -35,6 +35,8 @@ export async function serveHttp2(socket: TLSSocket, handlers: HttpHandlers, limi
     stream.once("close", limit.begin());
     void handlers.exchange(clientRequest(stream, headers), answerTo(stream));
   });
+  // Over a stream whose directions end apart, as of a tunnel, Node leaves the other one open.
+  socket.once("end", () => socket.destroy());
   await new Promise<void>((resolve) => void socket.once("close", () => resolve()));
   limit.stop();
   http2.destroy();
