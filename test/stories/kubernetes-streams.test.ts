@@ -1,5 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePorts } from "../world/free-port.ts";
@@ -10,7 +12,9 @@ import { askKube } from "../world/kubernetes/kube-client.ts";
 import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
 import { type KubectlVersion, kubectl, kubectlVersions } from "../world/kubernetes/kubectl.ts";
 import { startShellPod } from "../world/kubernetes/shell-pod.ts";
+import { listRecordings } from "../world/list-recordings.ts";
 import { type Finished, run } from "../world/program.ts";
+import { type Processes, processes } from "../world/reload.ts";
 import { rounds, rows } from "../world/rounds.ts";
 import { type Service, startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
@@ -21,16 +25,26 @@ await describeKube("streams into pods, with stock kubectl", (world) => {
   let platform: KubePlatform;
   let namespace: string;
   let user: KubeUser;
+  let runtime: string;
+  let [agent, control]: Processes[] = [];
 
   beforeAll(async () => {
-    platform = await KubePlatform.open(world);
+    runtime = await mkdtemp(join(tmpdir(), "platform-kube-streams-"));
+    const [ofAgent, ofControl] = [join(runtime, "agent"), join(runtime, "control")];
+    await Promise.all([ofAgent, ofControl].map((path) => mkdir(path)));
+    platform = await KubePlatform.open(world, { env: { RUNTIME_DIRECTORY: ofControl }, agentEnv: { RUNTIME_DIRECTORY: ofAgent } });
+    agent = await processes(join(platform.agents[0]?.dir ?? "", "agent.pid"), ofAgent);
+    control = await processes(join(platform.cluster.dir, "control.pid"), ofControl);
     namespace = await world.namespace("real");
     await Promise.all([
       startShellPod(world, namespace, "shell"),
       platform.user("ada", { kubernetes_groups: ["system:masters"], kubernetes_resources: allResources }).then((made) => (user = made)),
     ]);
   });
-  afterAll(async () => await platform?.[Symbol.asyncDispose]());
+  afterAll(async () => {
+    for (const one of [agent, control, platform]) await one?.[Symbol.asyncDispose]();
+    await rm(runtime, { recursive: true, force: true });
+  });
 
   const inPod = (version: KubectlVersion, args: readonly string[], options = {}) => user.kubectl(version, ["-n", namespace, ...args], options);
   /** A kubectl that runs on. */
@@ -182,5 +196,50 @@ await describeKube("streams into pods, with stock kubectl", (world) => {
     onNode.type("test -d /host && echo on the no''de\nexit\n");
     await shows(onNode, "on the node");
     await until("it has ended", () => onNode.exited);
+  });
+
+  test("what runs goes on through a reload of the agent, and then of control; its recording is whole", { timeout: 180_000 }, async () => {
+    const [port = 0] = await freePorts(1);
+    const before = new Set((await listRecordings(platform.cluster)).map(({ sid }) => sid));
+    await using exec = await started("1.36", ["exec", "-i", "shell", "--", "cat"]);
+    await using watching = await started("1.36", ["get", "configmaps", "--watch", "-o", "name"]);
+    await using forwarding = await started("1.36", ["port-forward", "shell", `${port}:8080`]);
+    await using shell = inTerminal(`exec ${await kubectl("1.20")} -n ${namespace} exec -it shell -- sh`);
+    await Promise.all([shows(forwarding, "Forwarding from"), shows(shell, "# ")]);
+    // A request that ends after both reloads.
+    const socket = connect(port, "127.0.0.1").on("error", () => {});
+    let answer = "";
+    socket.on("data", (chunk: Buffer) => (answer += chunk.toString())).write("GET /hello HTTP/1.0\r\n");
+    const goOn = async (word: string): Promise<void> => {
+      exec.type(`${word}\n`);
+      shell.type(`echo ${word[0]}''${word.slice(1)}\n`);
+      socket.write(`X-${word}: 1\r\n`);
+      await world.api.must("POST", `/api/v1/namespaces/${namespace}/configmaps`, { metadata: { name: word } });
+      await Promise.all([shows(exec, word), shows(shell, word), shows(watching, `configmap/${word}`)]);
+      expect(await run("curl", ["-sf", "--max-time", "30", `http://127.0.0.1:${port}/hello`])).toMatchObject({ stdout: "hello\n" });
+      expect(await inPod("1.36", ["get", "pod", "shell", "-o", "name"])).toMatchObject({ status: 0, stdout: "pod/shell\n" });
+    };
+    await goOn("first");
+    for (const [service, word] of [
+      [agent, "second"],
+      [control, "third"],
+    ] as const) {
+      await service?.reload();
+      await goOn(word);
+      // All are in the process that was there at first.
+      expect((await service?.all())?.map(({ role, sessions }) => [role, sessions > 0])).toContainEqual(["draining", true]);
+    }
+    socket.write("\r\n");
+    await until("the request is answered", () => answer.endsWith("hello\n"));
+    shell.type("exit\n");
+    await until("the shell has ended", () => shell.exited);
+    for (const one of [exec, watching, forwarding]) await one.stop();
+    const recording = await until("it is recorded", async () =>
+      (await listRecordings(platform.cluster)).find(({ sid, state }) => !before.has(sid) && state === "complete"),
+    );
+    expect((await user.user.tsh(["play", recording.sid])).stdout).toBe(shell.printed());
+    await until("the processes from before have ended", async () =>
+      (await Promise.all([agent?.all(), control?.all()])).flat().every((one) => one?.role === "main"),
+    );
   });
 });
