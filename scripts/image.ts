@@ -7,6 +7,7 @@ import type { BuildArch } from "./build/build-target.ts";
 import { ownVersion } from "./build/own-version.ts";
 import { releaseTime } from "./build/release-time.ts";
 import { basePackages, describePackages } from "./image/base-packages.ts";
+import { checkSize } from "./image/check-size.ts";
 import { type ImageInput, makeImage, makeIndex } from "./image/make-image.ts";
 import { type Descriptor, imageTypes, OciLayout } from "./image/oci-layout.ts";
 import { payloadType, signImage } from "./image/sign-image.ts";
@@ -15,7 +16,7 @@ import { tryForeign } from "./package/try-foreign.ts";
 /*
  * image.ts [--version V] [--out DIR] [--arch x64,arm64] [--executable FILE] [--base DIR] [--fast] [--key FILE … [--passphrase-file FILE]] [--reference NAME]:
  * makes the image of the agent as an OCI layout in DIR, dist/packages/platform-ent-V.oci by default, signed if there is a key, by each if there are two
- * (docs/kubernetes-agents.md). Without a container engine. Needs tar, dpkg-deb, apt-get; for another architecture its cross tools. --fast compresses little. Times are SOURCE_DATE_EPOCH, or that of the last commit.
+ * (docs/kubernetes-agents.md). Fails above 50 MB to download. Without a container engine. Needs tar, dpkg-deb, apt-get; for another architecture its cross tools. --fast compresses little, and allows any size. Times are SOURCE_DATE_EPOCH, or that of the last commit.
  */
 
 const root = resolve(import.meta.dirname, "..");
@@ -70,7 +71,9 @@ async function makeFor(arch: BuildArch, layout: OciLayout): Promise<Descriptor> 
   };
   const descriptor = await makeImage(layout, about);
   const foreign = arch === process.arch ? "" : `; ${await tryForeign(arch, [programs.executable], version)}`;
-  process.stdout.write(`${arch}: ${descriptor.digest}${foreign}\n`);
+  // With little compression it says nothing about the image that is published.
+  const size = values.fast ? "" : `, ${await checkSize(layout, descriptor)} to download`;
+  process.stdout.write(`${arch}: ${descriptor.digest}${size}${foreign}\n`);
   return descriptor;
 }
 

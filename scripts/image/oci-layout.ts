@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdir, rename, stat, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 export type Blob = Buffer;
@@ -50,6 +50,12 @@ export class OciLayout {
     const { size } = await stat(file);
     await rename(file, this.#path(digest));
     return { mediaType, digest, size };
+  }
+
+  /** Bytes to download for the image of a manifest: its layers and its configuration. */
+  async downloadSize({ digest }: Pick<Descriptor, "digest">): Promise<number> {
+    const { config, layers } = JSON.parse(await readFile(this.#path(digest), "utf8")) as { config: Descriptor; layers: readonly Descriptor[] };
+    return [config, ...layers].reduce((sum, { size }) => sum + size, 0);
   }
 
   tag(name: string, descriptor: Descriptor): void {

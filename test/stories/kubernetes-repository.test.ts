@@ -1,19 +1,21 @@
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readPublicKeys, verifyImageSignature } from "../../core/kubernetes/image-signature.ts";
 import { packChart } from "../../scripts/chart/pack-chart.ts";
 import { basePackages } from "../../scripts/image/base-packages.ts";
+import { checkMachine } from "../../scripts/image/check-machine.ts";
 import { makeImage, makeIndex } from "../../scripts/image/make-image.ts";
-import { imageTypes, OciLayout } from "../../scripts/image/oci-layout.ts";
+import { type Descriptor, imageTypes, OciLayout } from "../../scripts/image/oci-layout.ts";
 import { payloadType, signImage } from "../../scripts/image/sign-image.ts";
 import { publishRepository } from "../../scripts/repository/publish.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { helm } from "../world/kubernetes/kubectl.ts";
-import { output, run } from "../world/program.ts";
+import { output, program, run } from "../world/program.ts";
+import { long } from "../world/rounds.ts";
 import { makeTestKey } from "../world/stand-in-packages.ts";
 
 /** Image and chart of Kubernetes agents: made twice, signed, published, and fetched from the proxy by stock skopeo and helm. */
@@ -58,20 +60,22 @@ afterAll(async () => {
   if (dir !== "") await rm(dir, { recursive: true, force: true });
 });
 
-/** An image with a small program; its digest. */
+/** An image of both architectures with a small program; its digest. */
 async function image(out: string, version: string): Promise<string> {
   const work = await mkdtemp(join(dir, "work-"));
-  const [executable, pty] = [join(work, "platform"), join(work, "pty.node")];
-  await writeFile(executable, `#!/bin/false\n${version}\n`);
-  await writeFile(pty, "");
-  const debs = await basePackages("x64", join(root, ".cache/image-base"));
   const layout = await OciLayout.create(out);
-  const programs = { executable, pty };
-  const about = { arch: "x64", version, programs, debs, base: "test", packaging: join(root, "packaging"), work, epoch, fast: true } as const;
-  const made = await makeImage(layout, about);
-  const index = await makeIndex(layout, [made], about);
+  const manifests: Descriptor[] = [];
+  for (const arch of ["x64", "arm64"] as const) {
+    const programs = { executable: join(work, `platform-${arch}`), pty: join(work, "pty.node") };
+    await writeFile(programs.executable, `#!/bin/false\n${version} for ${arch}\n`);
+    await writeFile(programs.pty, "");
+    const debs = await basePackages(arch, join(root, ".cache/image-base"));
+    const about = { arch, version, programs, debs, base: `test ${arch}`, packaging: join(root, "packaging"), work, epoch, fast: true };
+    manifests.push(await makeImage(layout, about));
+  }
+  const index = await makeIndex(layout, manifests, { version, epoch });
   layout.tag(version, index);
-  for (const one of [index, made]) {
+  for (const one of [index, ...manifests]) {
     const { tag, manifest, config, payload } = signImage({ digest: one.digest, reference, version }, [ours.privateKey]);
     await layout.add(payload, payloadType);
     await layout.add(config, imageTypes.config);
@@ -83,21 +87,55 @@ async function image(out: string, version: string): Promise<string> {
 
 const reference = "registry.example.com/platform-ent";
 
-const skopeo = (args: readonly string[]) => run("skopeo", ["--insecure-policy", ...args]);
+const skopeo = (args: readonly string[], architecture = "amd64") => run("skopeo", ["--insecure-policy", "--override-arch", architecture, ...args]);
 
 describe("the image", () => {
   test("made again, it is the same", async () => {
     expect(await image(join(dir, "again"), "1.0.0")).toBe(digest);
   });
 
-  test("skopeo finds it at the proxy, with the user and the read-only needs of the chart", async () => {
-    const shown = await skopeo(["inspect", "--cert-dir", join(dir, "certs"), `docker://${cluster.proxy}/platform-ent:1.0.0`]);
+  test("of the built executable, made twice as for a release, is the same, and small enough", { timeout: 600_000 }, async ({ skip }) => {
+    skip(!long, "runs in `make test-long`");
+    const arch = process.arch === "arm64" ? "arm64" : "x64";
+    const make = async (name: string): Promise<string> => {
+      const about = ["--arch", arch, "--version", "1.0.0", "--executable", program("platform"), "--out", join(dir, name)];
+      return await output(process.execPath, [join(root, "scripts/image.ts"), ...about], { limitMs: 300_000 });
+    };
+    const first = await make("real-1");
+    expect(first).toMatch(/^\w+: sha256:[0-9a-f]{64}, [\d.]+ MB to download\n1\.0\.0: sha256:[0-9a-f]{64}, not signed\n$/);
+    expect(await make("real-2")).toBe(first);
+    const bytes = await Promise.all((await readdir(join(dir, "real-2/blobs/sha256"))).map((name) => stat(join(dir, "real-2/blobs/sha256", name))));
+    expect(bytes.reduce((sum, { size }) => sum + size, 0)).toBeLessThanOrEqual(50_000_000);
+  });
+
+  test.for([
+    ["amd64", "x64"],
+    ["arm64", "arm64"],
+  ] as const)("skopeo finds it at the proxy for %s, with the user and the read-only needs of the chart", async ([architecture, arch]) => {
+    const at = ["--cert-dir", join(dir, "certs"), `docker://${cluster.proxy}/platform-ent:1.0.0`];
+    const shown = await skopeo(["inspect", ...at], architecture);
     expect(shown.stderr).toBe("");
-    expect(JSON.parse(shown.stdout)).toMatchObject({ Digest: digest, Architecture: "amd64", Os: "linux" });
-    const config = await skopeo(["inspect", "--config", "--cert-dir", join(dir, "certs"), `docker://${cluster.proxy}/platform-ent:1.0.0`]);
-    expect(JSON.parse(config.stdout).config).toMatchObject({ User: "9807:9807", Entrypoint: ["/usr/bin/platform"] });
+    expect(JSON.parse(shown.stdout)).toMatchObject({ Digest: digest, Architecture: architecture, Os: "linux" });
+    const { config } = JSON.parse((await skopeo(["inspect", "--config", ...at], architecture)).stdout);
+    expect(config).toMatchObject({ User: "9807:9807", Entrypoint: ["/usr/bin/platform"], Labels: { "dev.platform.base-packages": `test ${arch}` } });
+  });
+
+  test("skopeo copies it for arm64, with the program and the C library of that architecture", async () => {
+    const to = join(dir, "arm64");
+    const copied = await skopeo(["copy", "--src-cert-dir", join(dir, "certs"), `docker://${cluster.proxy}/platform-ent:1.0.0`, `dir:${to}`], "arm64");
+    expect(copied.status, copied.stderr).toBe(0);
+    const { layers } = JSON.parse(await readFile(join(to, "manifest.json"), "utf8")) as { layers: { digest: string }[] };
+    const unpacked = join(dir, "arm64-root");
+    await mkdir(unpacked);
+    for (const layer of layers) await output("tar", ["-C", unpacked, "-xzf", join(to, layer.digest.replace("sha256:", ""))]);
+    expect(await readFile(join(unpacked, "usr/bin/platform"), "utf8")).toContain("1.0.0 for arm64");
+    expect(await checkMachine(unpacked, "arm64")).toBeGreaterThan(5);
+  });
+
+  test("the proxy lists its versions and signatures", async () => {
     const tags = JSON.parse((await skopeo(["list-tags", "--cert-dir", join(dir, "certs"), `docker://${cluster.proxy}/platform-ent`])).stdout);
-    expect(tags.Tags).toHaveLength(3);
+    // Signed are the index and the image of each architecture.
+    expect(tags.Tags).toHaveLength(4);
     expect(tags.Tags).toEqual(expect.arrayContaining(["1.0.0", `${digest.replace(":", "-")}.sig`]));
   });
 
@@ -144,21 +182,21 @@ describe("the image", () => {
 
 describe("the chart", () => {
   test("helm finds it at the proxy, and verifies who packed it", async () => {
-    const program = await helm();
+    const tool = await helm();
     const env = { HELM_CACHE_HOME: join(dir, "helm/cache"), HELM_CONFIG_HOME: join(dir, "helm/config"), HELM_DATA_HOME: join(dir, "helm/data") };
     const to = await mkdtemp(join(dir, "chart-"));
-    await output(program, ["repo", "add", "access", `https://${cluster.proxy}/packages/charts`, "--ca-file", ca], { env });
+    await output(tool, ["repo", "add", "access", `https://${cluster.proxy}/packages/charts`, "--ca-file", ca], { env });
     const pull = ["pull", "access/platform-kube-agent", "--version", "1.0.0", "--ca-file", ca, "--destination", to];
-    const pulled = await run(program, [...pull, "--verify", "--keyring", join(dir, "keyring.gpg")], { env });
+    const pulled = await run(tool, [...pull, "--verify", "--keyring", join(dir, "keyring.gpg")], { env });
     expect(pulled.status, pulled.stderr).toBe(0);
     expect(pulled.stdout).toContain("Signed by");
     expect(
-      (await run(program, ["lint", join(to, "platform-kube-agent-1.0.0.tgz"), "--strict", "--set", "proxyAddr=a:1,kubeClusterName=b,authToken=c"]))
+      (await run(tool, ["lint", join(to, "platform-kube-agent-1.0.0.tgz"), "--strict", "--set", "proxyAddr=a:1,kubeClusterName=b,authToken=c"]))
         .status,
     ).toBe(0);
   });
 
-  test("it is in the registry too, where newer versions of helm look", async () => {
+  test("it is in the registry, too, with helm's types", async () => {
     const raw = await skopeo(["inspect", "--raw", "--cert-dir", join(dir, "certs"), `docker://${cluster.proxy}/charts/platform-kube-agent:1.0.0`]);
     expect(JSON.parse(raw.stdout)).toMatchObject({
       config: { mediaType: "application/vnd.cncf.helm.config.v1+json" },
