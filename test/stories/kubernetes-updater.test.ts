@@ -3,6 +3,7 @@ import { httpsGet } from "../../core/transport/dial/https-get.ts";
 import { parseHostPort } from "../../core/transport/host-port.ts";
 import { Sightings } from "../../updater/kube/sightings.ts";
 import { parseMemory } from "../../updater/kube/update-memory.ts";
+import type { ApiRelay } from "../world/kubernetes/api-relay.ts";
 import { kubeWorld } from "../world/kubernetes/kube-world.ts";
 import type { KillPoint } from "../world/kubernetes/release-updater.ts";
 import type { SeenWorkload } from "../world/kubernetes/seen-workload.ts";
@@ -10,7 +11,7 @@ import { updaterStep } from "../world/kubernetes/updater-step.ts";
 import { UpdaterWorld } from "../world/kubernetes/updater-world.ts";
 import type { VersionSite } from "../world/kubernetes/version-site.ts";
 import { ifPossible, NotHere } from "../world/not-here.ts";
-import { long } from "../world/rounds.ts";
+import { long, rounds } from "../world/rounds.ts";
 import { until } from "../world/until.ts";
 
 /** The Kubernetes updater on a real API server, with the real controllers of StatefulSets; pods are on a node without containers. */
@@ -233,7 +234,7 @@ describe.skipIf(kube instanceof NotHere)(`the Kubernetes updater${skip}`, () => 
     expect((await release.reaches("not_signed")).generation).toBe(3);
   });
 
-  test("a controller that is killed fifty times, before and after each step: each version is one change of the image, and never half of one", {
+  test("a controller that is killed again and again, before and after each step: each version is one change of the image, and never half of one", {
     timeout: 300_000,
   }, async () => {
     const release = await world.install(2, "OrderedReady");
@@ -255,8 +256,8 @@ describe.skipIf(kube instanceof NotHere)(`the Kubernetes updater${skip}`, () => 
     const before = (step: number | string): KillPoint => ({ step, isAfter: false });
     const after = (step: number | string): KillPoint => ({ step, isAfter: true });
     const both = (step: string) => [before(step), after(step)];
-    // As many as a controller reads before its first write to the workload.
-    const reads = (count: number) => Array.from({ length: count }, (_, at) => before(at + 1));
+    // In full as many as a controller reads before its first write to the workload.
+    const reads = (count: number) => Array.from({ length: rounds(count, 4) }, (_, at) => before(at + 1));
     const crash = "1.3.0-crash.1";
     await update("1.1.0", [...reads(10), ...both("create the lease"), ...both("set 1.1.0"), ...both("remember"), ...both("report")]);
     await update(crash, [before(`set ${crash}`), before("record an Event"), ...reads(8), ...both("set 1.1.0"), ...reads(8)]);
@@ -267,8 +268,8 @@ describe.skipIf(kube instanceof NotHere)(`the Kubernetes updater${skip}`, () => 
     expect(seen).toMatchObject({ reason: "up_to_date", isSettled: true, generation: 5, image: world.imageOf("1.2.0") });
     const steps = ["create the lease", "set 1.1.0", "delete a pod", "remember", "record an Event", "report"];
     expect(kills).toEqual(expect.arrayContaining(steps.flatMap((step) => [`before ${step}`, `after ${step}`])));
-    expect(kills.length).toBeGreaterThanOrEqual(50);
-    expect(kills.filter((kill) => kill.endsWith("read")).length).toBeGreaterThan(15);
+    expect(kills.length).toBeGreaterThanOrEqual(rounds(50, 36));
+    expect(kills.filter((kill) => kill.endsWith("read")).length).toBeGreaterThan(rounds(15, 6));
   });
 
   test("takes over from a controller that was killed once its lease has run out, with the memory in it; of two at once only one writes", async () => {
@@ -288,13 +289,18 @@ describe.skipIf(kube instanceof NotHere)(`the Kubernetes updater${skip}`, () => 
     // Another tool replaces the object, and with it the annotations.
     const lost = { "platform.dev/update-state": null, "platform.dev/update-status": null };
     await release.annotate(lost);
-    const began = performance.now();
+    let aheadMs = 0;
+    const clock = { wall: () => new Date(), steady: () => performance.now() + aheadMs };
+    const began = clock.steady();
     await using one = await world.relay();
     await using other = await world.relay();
-    await using first = await release.updater.start([], { relay: one });
-    await using second = await release.updater.start([], { relay: other });
+    await using first = await release.updater.start([], { relay: one, clock });
+    await using second = await release.updater.start([], { relay: other, clock });
+    const hasLooked = ({ passed }: ApiRelay): boolean => passed.some(({ path }) => path.endsWith("/leases/agent"));
+    await until("both have seen the lease", () => hasLooked(one) && hasLooked(other));
+    if (!long) aheadMs = 14_000;
     expect(await release.reaches("known_bad")).toMatchObject({ generation: 3, image: world.tagged("1.0.0") });
-    expect(performance.now() - began).toBeGreaterThan(15_000);
+    expect(clock.steady() - began).toBeGreaterThan(15_000);
     site.answers.version = "v1.6.0";
     await release.trigger();
     expect(await release.reaches("upgraded")).toMatchObject({ generation: 4, image: world.imageOf("1.6.0") });

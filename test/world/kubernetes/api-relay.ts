@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { Agent, createServer, request as send, type Server } from "node:https";
+import { Agent, createServer, type Server, request as send } from "node:https";
 import type { AddressInfo } from "node:net";
 import { createTestAuthority, type TestCertificate } from "../../../core/transport/dial/testing/test-certificate.ts";
 import type { KubeWorld } from "./kube-world.ts";
