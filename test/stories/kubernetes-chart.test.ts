@@ -52,7 +52,7 @@ beforeAll(async () => {
   held.defer(async () => await rm(dir, { recursive: true, force: true }));
   tool = await helm();
   namespace = await world.namespace("real");
-  // The API server of this world was compiled without a version.
+  // The API server of this world states the version v0.0.0-master, whatever its programs print: it fits no chart that names one.
   chart = join(dir, "platform-kube-agent");
   await cp(source, chart, { recursive: true });
   const about = await readFile(join(chart, "Chart.yaml"), "utf8");

@@ -235,7 +235,7 @@ describe.skipIf(kube instanceof NotHere)(`the Kubernetes updater${skip}`, () => 
   });
 
   test("a controller that is killed again and again, before and after each step: each version is one change of the image, and never half of one", {
-    timeout: 300_000,
+    timeout: 600_000,
   }, async () => {
     const release = await world.install(2, "OrderedReady");
     await release.share();
