@@ -37,6 +37,7 @@ const steps: Readonly<Record<string, Step>> = {
     argv: ["make", "test-conformance"],
     shown: /^specs of .*$|^failed directly: .*$|^ *Tests .*$/gm,
   },
+  demo: { title: "The demo, to its end", argv: ["make", "demo", "CHECK=1"], shown: /^# .*$/gm },
   fuzz: {
     title: "Fuzzing, 100,000 runs of each property, five minutes at most",
     argv: ["make", "fuzz"],
