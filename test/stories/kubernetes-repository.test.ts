@@ -1,6 +1,6 @@
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { networkInterfaces, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readPublicKeys, verifyImageSignature } from "../../core/kubernetes/image-signature.ts";
@@ -29,6 +29,11 @@ const theirs = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const pemOf = ({ publicKey }: typeof ours): string => publicKey.export({ type: "spki", format: "pem" }).toString();
 const epoch = 1_700_000_000;
 
+/** An address of this machine that is not a loopback one: a registry there would be asked without TLS by helm. */
+const outer = Object.values(networkInterfaces())
+  .flat()
+  .find((one) => one?.family === "IPv4" && !one.internal)?.address;
+
 let dir = "";
 let cluster: Cluster;
 let digest = "";
@@ -50,7 +55,7 @@ beforeAll(async () => {
   await publish(undefined);
   await output("gpg", ["--homedir", gnupghome, "--output", join(dir, "keyring.gpg"), "--export"]);
   await output("gpgconf", ["--homedir", gnupghome, "--kill", "all"]);
-  cluster = await startCluster({ proxyService: `  packages_dir: ${join(dir, "repository")}\n` });
+  cluster = await startCluster({ address: outer ?? "127.0.0.1", proxyService: `  packages_dir: ${join(dir, "repository")}\n` });
   ca = join(dir, "certs/ca.crt");
   await mkdir(join(dir, "certs"));
   await writeFile(ca, (await output("curl", ["-ks", `https://${cluster.proxy}/webapi/auth/export?type=tls-host`])).toString());
@@ -196,7 +201,23 @@ describe("the chart", () => {
     ).toBe(0);
   });
 
-  test("it is in the registry, too, with helm's types", async () => {
+  test("helm pulls it from the registry, too, verifies it, and renders it from there", async ({ skip }) => {
+    skip(outer === undefined, "needs an address other than a loopback one");
+    const tool = await helm();
+    const to = await mkdtemp(join(dir, "oci-chart-"));
+    const env = { HOME: to, SSL_CERT_FILE: ca };
+    const place = `oci://${cluster.proxy}/charts/platform-kube-agent`;
+    const options = ["--version", "1.0.0", "--verify", "--keyring", join(dir, "keyring.gpg")];
+    const pulled = await run(tool, ["pull", place, ...options, "--destination", to], { env });
+    expect(pulled.status, pulled.stderr).toBe(0);
+    expect(pulled.stdout + pulled.stderr).toContain("Signed by");
+    const values = ["--set", "proxyAddr=a:1,kubeClusterName=b,authToken=c", "--kube-version", "1.20.2"];
+    const shown = await run(tool, ["template", "agent", place, "--version", "1.0.0", ...values], { env });
+    expect(shown.status, shown.stderr).toBe(0);
+    expect(shown.stdout).toContain('image: "a:1/platform-ent:1.0.0"');
+  });
+
+  test("its layers in the registry have helm's types", async () => {
     const raw = await skopeo(["inspect", "--raw", "--cert-dir", join(dir, "certs"), `docker://${cluster.proxy}/charts/platform-kube-agent:1.0.0`]);
     expect(JSON.parse(raw.stdout)).toMatchObject({
       config: { mediaType: "application/vnd.cncf.helm.config.v1+json" },
