@@ -76,12 +76,13 @@ await describeKube("a version's way to the agents of a Kubernetes cluster", (wor
     await makeImage(packages, { version: next, from: built.dist.next, key: ours });
     await makeImage(packages, { version: crashes, from: broken, key: ours });
     await makeImage(packages, { version: forged, from: broken, key: theirs });
-    // The API server of this world names no version that the chart could be held against.
+    // The API server of this world states the version v0.0.0-master, whatever its programs print: it fits no chart that names one.
     const source = join(dir, "platform-kube-agent");
     await cp(join(root, "charts/platform-kube-agent"), source, { recursive: true });
     const about = await readFile(join(source, "Chart.yaml"), "utf8");
     await writeFile(join(source, "Chart.yaml"), about.replace(/^kubeVersion.*\n/m, ""));
     await packChart({ source, out: packages, version: now, epoch: 1_790_000_000 });
+    await output("gpg", ["--homedir", built.gnupghome, "--output", join(dir, "keyring.gpg"), "--export"]);
     const request = { packages, out: join(dir, "repository"), keys: { gnupghome: built.gnupghome }, now: new Date() };
     expect((await publishRepository(request)).left).toEqual([]);
     return await readFile(join(dir, "ours.pub"), "utf8");
@@ -119,19 +120,24 @@ await describeKube("a version's way to the agents of a Kubernetes cluster", (wor
     return done.stdout;
   }
 
-  async function callHelm(...args: string[]): Promise<void> {
-    const env = { HOME: dir, KUBECONFIG: world.adminKubeconfig };
+  async function callHelm(...args: string[]): Promise<string> {
+    // Of a registry, helm takes the authorities from there alone.
+    const env = { HOME: dir, KUBECONFIG: world.adminKubeconfig, SSL_CERT_FILE: join(dir, "ca.pem") };
     const done = await run(await helm(), ["-n", namespace, ...args], { env, limitMs: 60_000 });
     expect(done.status, `helm ${args.join(" ")}: ${done.stdout}${done.stderr}`).toBe(0);
+    return done.stdout + done.stderr;
   }
 
   /** Installs the release, or changes the channel that its updater follows. */
   async function release(verb: "install" | "upgrade", releaseChannel: string): Promise<void> {
     const file = join(dir, "values.json");
     await writeFile(file, JSON.stringify({ ...settings, updater: { ...(settings as { updater: object }).updater, releaseChannel } }));
-    await callHelm(verb, "agent", "access/platform-kube-agent", "--ca-file", join(dir, "ca.pem"), "--values", file);
+    // The one from the repository of charts, the other from the registry.
+    const chart = verb === "install" ? ["access/platform-kube-agent", "--ca-file", join(dir, "ca.pem")] : [inRegistry()];
+    await callHelm(verb, "agent", ...chart, "--values", file);
   }
 
+  const inRegistry = (): string => `oci://${cluster.proxy}/charts/platform-kube-agent`;
   const place = (): string => `/apis/apps/v1/namespaces/${namespace}/statefulsets/agent`;
   const reaches = (reason: string): Promise<SeenWorkload> => workloadReaches(world.api, place(), reason, 120_000);
   const repository = (): string => `${cluster.proxy}/platform-ent`;
@@ -181,6 +187,11 @@ await describeKube("a version's way to the agents of a Kubernetes cluster", (wor
     const may = async (verb: string, what: string): Promise<string> =>
       (await world.kubectl("1.36", ["-n", namespace, "auth", "can-i", verb, what, `--as=system:serviceaccount:${namespace}:agent`])).stdout.trim();
     expect([await may("impersonate", "users"), await may("get", "pods"), await may("list", "secrets")]).toEqual(["yes", "yes", "no"]);
+  });
+
+  test("helm verifies who packed the chart in the registry", async () => {
+    const said = await callHelm("pull", inRegistry(), "--version", now, "--verify", "--keyring", join(dir, "keyring.gpg"), "--destination", dir);
+    expect(said).toContain("Signed by");
   });
 
   test("the updater's pod sets a newer version to its digest, and the same agent comes back with it", async () => {
