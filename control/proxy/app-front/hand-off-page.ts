@@ -26,6 +26,7 @@ export const handOffPage = `<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Signing in</title>
+<link rel="icon" href="data:,">
 <p role="status">Signing in …</p>
 <script>${script}</script>
 </html>
@@ -44,5 +45,5 @@ export const handOffHeaders: Readonly<Record<string, string>> = {
   ...ownHeaders,
   "Content-Type": "text/html; charset=utf-8",
   "Cross-Origin-Opener-Policy": "same-origin",
-  "Content-Security-Policy": `default-src 'none'; script-src ${inlineHash(script)}; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
+  "Content-Security-Policy": `default-src 'none'; script-src ${inlineHash(script)}; connect-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
 };

@@ -107,6 +107,7 @@ const html = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Open an application</title>
+<link rel="icon" href="data:,">
 <style>${pageStyle}</style>
 </head>
 <body>
@@ -131,6 +132,8 @@ const html = `<!doctype html>
 
 const policy = [
   "default-src 'none'",
+  // Its empty icon: Firefox would ask for one.
+  "img-src data:",
   `script-src ${inlineHash(script)}`,
   `style-src ${inlineHash(pageStyle)}`,
   "connect-src 'self'",

@@ -129,6 +129,7 @@ function page(title: string, body: string): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <title>${escapeHtml(title)}</title>
+<link rel="icon" href="data:,">
 <style>${pageStyle}</style>
 </head>
 <body>
@@ -145,7 +146,7 @@ export function pageHeaders(): Record<string, string> {
   return {
     "Content-Type": "text/html; charset=utf-8",
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Content-Security-Policy": `default-src 'none'; style-src ${inlineHash(pageStyle)}; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
+    "Content-Security-Policy": `default-src 'none'; style-src ${inlineHash(pageStyle)}; img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
   };
 }
 

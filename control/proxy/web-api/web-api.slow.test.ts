@@ -120,14 +120,14 @@ describe("the web API", () => {
     expect(status).toBe(200);
     expect(headers["content-type"]).toBe("text/html; charset=utf-8");
     expect(headers["content-security-policy"]).toMatch(
-      /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'$/,
+      /^default-src 'none'; style-src 'sha256-[^']+'; img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'$/,
     );
     expect(headers["cross-origin-opener-policy"]).toBe("same-origin");
     expect(text.replaceAll(/<[^>]*>/g, "")).toContain("tsh login --proxy=proxy.example.com:443 --user=…");
     expect(text).toContain(cluster.auth.caPin);
     expect(text).toContain("<title>main</title>");
     expect(text).toContain('<a href="/web">');
-    expect(text).not.toMatch(/<script|src=|href="(?!\/scripts\/install\.sh"|\/web")|url\(|style="/i);
+    expect(text).not.toMatch(/<script|src=|href="(?!data:,"|\/scripts\/install\.sh"|\/web")|url\(|style="/i);
   });
 
   test.for([
@@ -186,7 +186,7 @@ describe("an invite", () => {
     expect(text).toContain("<svg");
     const secret = new URL(uri).searchParams.get("secret") ?? "none";
     expect(text.replaceAll(" ", "")).toContain(secret);
-    expect(text).not.toMatch(/<script|src=|href="(?!otpauth:)|url\(|style="/i);
+    expect(text).not.toMatch(/<script|src=|href="(?!data:,"|otpauth:)|url\(|style="/i);
     expect(headers["content-security-policy"]).toMatch(/^default-src 'none'; style-src 'sha256-/);
     expect(headers["referrer-policy"]).toBe("no-referrer");
     expect(headers["cache-control"]).toBe("no-store");
