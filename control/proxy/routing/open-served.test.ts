@@ -122,6 +122,8 @@ describe("a stream to an application of several ports, at the proxy", () => {
   });
 });
 
+const away = (): Promise<never> => Promise.reject(new PlatformError("unavailable", "the agent does not answer"));
+
 describe("a stream to a database, at the proxy", () => {
   test("the agent gets the request with what the proxy knows: address, session and revision", async () => {
     const { outcome, added } = await open();
@@ -198,14 +200,12 @@ describe("a stream to a database, at the proxy", () => {
   });
 
   test("a pinned host is the only one that is tried", async () => {
-    const away = (): Promise<never> => Promise.reject(new PlatformError("unavailable", "the agent does not answer"));
     const { outcome, opened } = await open({ agents: [{ id: idA, open: away }, { id: idB }], parameters: { host: idA } });
     await expect(outcome).rejects.toMatchObject({ code: "unavailable" });
     expect(opened).toEqual([idA]);
   });
 
   test("without a pin the next agent is tried; with none left, the first failure is reported", async () => {
-    const away = (): Promise<never> => Promise.reject(new PlatformError("unavailable", "the agent does not answer"));
     const one = await open({ agents: [{ id: idA, open: away }, { id: idB }] });
     await one.outcome;
     expect(one.opened.at(-1)).toBe(idB);
@@ -221,7 +221,6 @@ describe("a stream to a database, at the proxy", () => {
   });
 
   test("the preferred agent is the first that is tried, unless it alone does not reach the database; then the next one is", async () => {
-    const away = (): Promise<never> => Promise.reject(new PlatformError("unavailable", "the agent does not answer"));
     const firstOf = async (...agents: readonly Agent[]): Promise<string | undefined> => {
       const { outcome, opened } = await open({ agents, preferred: idB });
       await outcome;
