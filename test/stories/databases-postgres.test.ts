@@ -58,8 +58,9 @@ describe.skipIf(noPostgres !== undefined)(`a PostgreSQL behind an agent${because
     );
     expect(done).toMatchObject({ status: 0, stdout: "reader\n/CN=reader\n", stderr: "" });
     const common = { user: "alice", db_service: "orders", db_protocol: "postgres", db_user: "reader", db_name: "orders", server_name: "db-1" };
-    await audited(cluster, "db.session.start", { ...common, success: true, user_agent: "psql" });
-    await audited(cluster, "db.session.query", { ...common, db_query: "select current_user", success: true });
+    const described = { ...common, db_labels: { env: "test" }, db_origin: "static", db_type: "self-hosted" };
+    await audited(cluster, "db.session.start", { ...described, success: true, user_agent: "psql" });
+    await audited(cluster, "db.session.query", { ...described, db_query: "select current_user", success: true });
     await audited(cluster, "db.session.end", { ...common, queries: 2 });
   });
 

@@ -80,7 +80,7 @@ describe.skipIf(noPostgres !== undefined).each([
     const common = { user: "alice", db_service: "orders", db_user: "alice", username: "alice", success: true };
     await audited(world.cluster, "db.session.user.create", { ...common, roles: ["readers"], code: "TDB08I" });
     await audited(world.cluster, "db.session.user.deactivate", { ...common, delete: false, code: "TDB09I" });
-    await audited(world.cluster, "db.session.end", { user: "alice", db_user: "alice" });
+    await audited(world.cluster, "db.session.end", { user: "alice", db_user: "alice", db_roles: ["readers"] });
   });
 
   test("roles at the server from the user's traits, as tctl sets them", async ({ skip }) => {
