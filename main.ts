@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { crashText } from "./core/errors/crash-text.ts";
-import { exitWith, nameProcess } from "./core/processes/own-process.ts";
+import { exitWith, nameProcess, takeCodeCaches } from "./core/processes/own-process.ts";
 import { version } from "./core/versions/version.ts";
 
 /*
@@ -8,6 +8,7 @@ import { version } from "./core/versions/version.ts";
  * loads the server and `version` loads nothing. The build makes a part of its own of every dynamic import in this file.
  */
 
+takeCodeCaches();
 const name = programName(process.argv0);
 const args = process.argv.slice(2);
 nameProcess(name);

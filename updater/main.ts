@@ -1,11 +1,12 @@
 import { errorText } from "../core/errors/platform-error.ts";
-import { exitWith, nameProcess } from "../core/processes/own-process.ts";
+import { exitWith, nameProcess, takeCodeCaches } from "../core/processes/own-process.ts";
 import { runCommand } from "./commands.ts";
 import { placesOf } from "./open-world.ts";
 import { fieldsLine, printable } from "./output.ts";
 
 /* Entry of the executable platform-upgrade. It must work when everything else is broken, so it imports little. */
 
+takeCodeCaches();
 // The agent, which need not be root, reads the state, and every user reads files created by a package's scripts.
 process.umask(0o022);
 nameProcess("platform-upgrade");

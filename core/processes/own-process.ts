@@ -23,3 +23,12 @@ export function nameProcess(name: string): void {
     // Another system, or one without /proc: only such tools are affected.
   }
 }
+
+/**
+ * Lets V8 take code caches: it compares its options with those that a cache was made with, and the caches of the runtime's own modules were made without
+ * ours, so each start compiled up to a hundred of them. The heap is set up by now, and the option has done its work (docs/decisions/0031); back at its
+ * default it does not count. Call it before anything else is loaded; scripts/build/make-code-cache.ts does the same.
+ */
+export function takeCodeCaches(): void {
+  process.getBuiltinModule("node:v8").setFlagsFromString("--initial-old-space-size=0");
+}

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
+import { setFlagsFromString } from "node:v8";
 import { Script } from "node:vm";
 
 /*
@@ -8,6 +9,8 @@ import { Script } from "node:vm";
  * make-code-cache.ts check part.cjs part.cache: fails when V8 would reject it; run with the executable's own options.
  */
 
+// As main.ts does before it loads a part.
+setFlagsFromString("--initial-old-space-size=0");
 const [task = "", source = "", cache = ""] = process.argv.slice(2);
 const name = source.replace(/^.*\//, "");
 const text = readFileSync(source, "latin1");
