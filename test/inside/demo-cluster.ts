@@ -25,6 +25,8 @@ export interface DemoCluster extends AsyncDisposable {
 }
 
 const minute = 60_000;
+/** Interval between reports of sessions, ms, as of agents. */
+const reportMs = 15_000;
 
 export async function startDemoCluster(): Promise<DemoCluster> {
   const cluster = await startTestCluster({
@@ -69,11 +71,13 @@ export async function startDemoCluster(): Promise<DemoCluster> {
     if (found === undefined) throw new Error(`the demo cluster does not have a host ${name}`);
     return found;
   };
-  await runSessions(clientOf("web-1.fra"), "web-1.fra", [
+  await using failed = new AsyncDisposableStack();
+  const running = failed.use(new RunningSessions());
+  await running.report(clientOf("web-1.fra"), "web-1.fra", [
     { user: "carla", login: "root", minutes: 4, joined: [{ user: "emil", mode: "peer" }] },
     { user: "emil", login: "deploy", minutes: 51, joined: [] },
   ]);
-  await runSessions(clientOf("build-1.ber"), "build-1.ber", [{ user: "ben", login: "deploy", minutes: 133, joined: [] }]);
+  await running.report(clientOf("build-1.ber"), "build-1.ber", [{ user: "ben", login: "deploy", minutes: 133, joined: [] }]);
   const [terminal, statements, requests] = await Promise.all([
     record(clientOf("web-2.fra"), { name: "web-2.fra", user: "carla", login: "root", minutes: 95, seconds: 214, text: terminalText() }),
     record(clientOf("api-1.fra"), {
@@ -129,6 +133,7 @@ export async function startDemoCluster(): Promise<DemoCluster> {
     metadata: { name: "cluster-maintenance-config" },
     spec: { agent_upgrades: { utc_start_hour: 3, weekdays: ["Tue", "Thu"] } },
   });
+  const whole = failed.move();
   return {
     cluster,
     boss,
@@ -136,6 +141,7 @@ export async function startDemoCluster(): Promise<DemoCluster> {
     statements,
     requests,
     [Symbol.asyncDispose]: async () => {
+      await whole.disposeAsync();
       for (const connection of open) connection.close();
       for (const { agent } of agents.values()) agent.end();
       for (const agent of servers) agent.end();
@@ -163,27 +169,37 @@ interface Running {
   readonly joined: ActiveSession["participants"];
 }
 
-async function runSessions(
-  { client, id }: { readonly client: AuthClient; readonly id: string },
-  name: string,
-  running: readonly Running[],
-): Promise<void> {
-  const process = randomUUID();
-  const sessions = running.map(
-    ({ user, login, minutes, joined }): ActiveSession => ({
-      sid: randomUUID(),
-      kind: "ssh",
-      server_id: id,
-      server_name: name,
-      user,
-      roles: [...(demoPeople.find(([one]) => one === user)?.[1] ?? [])],
-      login,
-      started: ago(minutes * minute),
-      participants: joined,
-      process,
-    }),
-  );
-  await client.reportSessions({ process, sessionsJson: writeDocuments(sessionDocument, sessions) });
+/** Sessions in progress. The auth service forgets those that are not reported again, so they are, until it is disposed of. */
+class RunningSessions implements Disposable {
+  readonly #reports: (() => Promise<unknown>)[] = [];
+  readonly #timer = setInterval(() => {
+    for (const report of this.#reports) report().catch(() => {});
+  }, reportMs);
+
+  async report({ client, id }: { readonly client: AuthClient; readonly id: string }, name: string, running: readonly Running[]): Promise<void> {
+    const process = randomUUID();
+    const sessions = running.map(
+      ({ user, login, minutes, joined }): ActiveSession => ({
+        sid: randomUUID(),
+        kind: "ssh",
+        server_id: id,
+        server_name: name,
+        user,
+        roles: [...(demoPeople.find(([one]) => one === user)?.[1] ?? [])],
+        login,
+        started: ago(minutes * minute),
+        participants: joined,
+        process,
+      }),
+    );
+    const report = async (): Promise<unknown> => await client.reportSessions({ process, sessionsJson: writeDocuments(sessionDocument, sessions) });
+    await report();
+    this.#reports.push(report);
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
 }
 
 interface Recorded {
