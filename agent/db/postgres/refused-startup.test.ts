@@ -99,7 +99,7 @@ describe("a refused start of a PostgreSQL session", () => {
   });
 
   test.for<[what: string, server: FakeServerOptions, sent: Buffer, seconds: number, text: string]>([
-    ["a client that states nothing", {}, Buffer.alloc(3), 10, "the wait for the startup packet"],
+    ["a client that states nothing", {}, Buffer.alloc(3), 10, "waiting for the startup packet"],
     ["a server that does not answer the request for TLS", { answer: "" }, startup(ann), 10, "the server's answer to the request for TLS"],
     ["a server that does not finish the login", { greeting: authenticationOk }, startup(ann), 30, "the server's login took more than 30 s"],
   ])("%s has only so much time", async ([, server, sent, seconds, text]) => {
