@@ -123,6 +123,8 @@ test("any bytes of a client are commands, or malformed, and events stay bounded"
       fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes)),
     ),
   );
+  const [twoNumbers, numbers] = [Buffer.concat([u16le(3), u16le(3)]), Buffer.concat([u32le(1), u32le(2)])];
+  const bulk = command(0xfa, known, u16le(128), twoNumbers, Buffer.of(0), u32le(1), Buffer.of(0), u32le(2));
   const seen = { execute: 0, bulk_execute: 0 };
   fc.assert(
     fc.property(fc.boolean(), pieces, fc.array(fc.nat(300)), (hasAttributes, all, cuts) => {
@@ -142,6 +144,8 @@ test("any bytes of a client are commands, or malformed, and events stay bounded"
           if (event.event === `db.session.mysql.statements.${name}` && "parameters" in event) seen[name] += 1;
       }
     }),
+    // Both decoders are reached, whatever comes by chance.
+    { examples: [[false, [packet(0, execute(3, Buffer.of(0), Buffer.of(1), twoNumbers, numbers)), packet(0, bulk)], []]] },
   );
   expect(Math.min(seen.execute, seen.bulk_execute)).toBeGreaterThan(0);
 });
