@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { withoutNewerFields } from "../../core/audit/audit-event.ts";
 import { eventsInCall } from "../../core/audit/events-in-call.ts";
 import { type PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
@@ -114,6 +113,8 @@ async function sendOneByOne({ send, log }: UploadOptions, batch: Batch, refusal:
 
 /** Sends an event that was refused again, without its newer fields. Returns whether the auth service has taken it. */
 async function sendOlder({ send }: Pick<UploadOptions, "send">, event: string): Promise<boolean> {
+  // Loaded only here: its schemas take megabytes that an idle agent saves.
+  const { withoutNewerFields } = await import("../../core/audit/audit-event.ts");
   const older = withoutNewerFields(event);
   if (older === undefined) return false;
   try {

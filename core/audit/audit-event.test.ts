@@ -80,6 +80,21 @@ test("an auth service of the version before gets an event without its newer fiel
   for (const text of [JSON.stringify(older), JSON.stringify(login), "{", "7", ""]) expect(withoutNewerFields(text)).toBeUndefined();
 });
 
+test("the same of every event of a session with a database", () => {
+  const session = { server_id: "s", server_name: "web1", user: "alice", sid: "1", db_service: "orders", db_protocol: "postgres" };
+  const names = { db_uri: "127.0.0.1:5432", db_user: "reader", db_name: "orders" };
+  const more = { db_type: "self-hosted", db_origin: "static" as const, db_labels: { env: "prod" }, db_roles: ["r"] };
+  const events: readonly Extract<AuditFacts, { readonly db_service: string }>[] = [
+    { ...session, ...names, event: "db.session.query", db_query: "select 1", success: true },
+    { ...session, ...names, event: "db.session.postgres.statements.parse", db_query: "select 1", statement_name: "" },
+    { ...session, ...names, event: "db.session.mysql.statements.prepare", db_query: "select 1" },
+  ];
+  for (const own of events) {
+    const event = makeAuditEvent({ ...own, ...more }, origin);
+    expect(JSON.parse(withoutNewerFields(JSON.stringify(event)) ?? "")).toEqual(makeAuditEvent(own, origin));
+  }
+});
+
 test("an event that is too long is refused before it is parsed", () => {
   expect(() => readDocument(auditEventDocument, `"${"x".repeat(maxAuditEvent)}"`)).toThrow(/are allowed/);
 });

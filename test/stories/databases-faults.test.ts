@@ -197,7 +197,7 @@ describe.skipIf(noPostgres !== undefined)(`kill -9 in the middle of transactions
     ).toEqual([]);
     const batches = new Set(lines(await inOrders("select distinct batch from batches")).map(Number));
     expect(ledger.copied.filter((batch) => !batches.has(batch))).toEqual([]);
-    expect(ledger.committed.length).toBeGreaterThan(20);
+    expect(ledger.committed.length).toBeGreaterThanOrEqual(3 * moments);
   });
 
   /** Errors that clients of each see: its own words for the end of a session, or the end of the connection. */
@@ -214,7 +214,7 @@ describe.skipIf(noPostgres !== undefined)(`kill -9 in the middle of transactions
     const [known, { committed, errors }] = [new Set(there), other.ledger];
     expect(committed.filter((n) => !known.has(n))).toEqual([]);
     expect(there).toHaveLength(known.size);
-    expect(committed.length).toBeGreaterThan(20);
+    expect(committed.length).toBeGreaterThanOrEqual(3 * moments);
     // The database, the agent and the proxy were killed.
     expect(errors.length).toBeGreaterThanOrEqual(3);
     expect(errors.filter((one) => !told[name].test(one))).toEqual([]);

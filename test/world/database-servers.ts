@@ -63,7 +63,12 @@ export async function serve(argv: readonly string[], isUp: () => Promise<boolean
       return await isUp();
     });
   };
-  await answers();
+  try {
+    await answers();
+  } catch (thrown) {
+    running.kill("SIGKILL");
+    throw thrown;
+  }
   return {
     kill: async () => {
       running.kill("SIGKILL");

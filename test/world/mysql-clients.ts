@@ -47,9 +47,9 @@ export async function connectorJ({ port, password = "", tls }: MysqlLogin, table
   if (!existsSync(connector) || !hasProgram("javac")) throw new NotHere("Connector/J needs libmariadb-java and a JDK");
   const source = resolve(import.meta.dirname, "database-clients/ConnectorJ.java");
   const folder = await mkdtemp(join(tmpdir(), "connector-"));
-  const store = tls && `&useSsl=true&serverSslCert=${tls.ca}&keyStore=${await javaStore(tls, folder)}&keyStorePassword=${storePassword}`;
-  const url = `jdbc:mariadb://${loopback}:${port}/shop?useServerPrepStmts=true${store ?? ""}`;
   try {
+    const store = tls && `&useSsl=true&serverSslCert=${tls.ca}&keyStore=${await javaStore(tls, folder)}&keyStorePassword=${storePassword}`;
+    const url = `jdbc:mariadb://${loopback}:${port}/shop?useServerPrepStmts=true${store ?? ""}`;
     return await output("java", ["-cp", connector, source, url, "reader", password, table], { limitMs: 120_000 });
   } finally {
     await rm(folder, { recursive: true });

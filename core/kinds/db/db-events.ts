@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { auditEvents, count, maxAuditCommand, maxShort, moment, outcome, server, short, text } from "../../audit/event-spec.ts";
+import { type AuditEventSpecs, count, maxAuditCommand, maxShort, moment, outcome, server, short, text } from "../../audit/event-spec.ts";
 
 /** Roles at a server: the first ones of many. */
 const serverRoles = z.array(short).max(64);
@@ -26,6 +26,14 @@ export const dbSession = {
   relayed_by: short.optional(),
 };
 
+/** Fields of `dbSession` that the version before does not know. */
+const newer = ["db_type", "db_origin", "db_labels", "db_roles"];
+
+/** Audit events with the fields of `dbSession`; keeps their exact types. */
+export function databaseEvents<const Specs extends AuditEventSpecs>(specs: Specs): Specs {
+  return Object.fromEntries(Object.entries(specs).map(([name, spec]) => [name, { ...spec, newer }])) as unknown as Specs;
+}
+
 /** Longest text of a query or statement in an event, characters. Its source truncates it. */
 export const maxQuery = maxAuditCommand;
 /** A query or statement; with its whole length in bytes when it was truncated. */
@@ -40,7 +48,7 @@ export const parameters = z.array(z.string().max(maxShort).nullable()).max(maxPa
 export const maxSettings = 64;
 
 /** Audit events that the sessions of all database protocols share. */
-export const dbSessionEvents = auditEvents({
+export const dbSessionEvents = databaseEvents({
   /** `user_agent`: the client program as it names itself. `replication`, `physical` or `logical`: it wants to copy the server's data as a replica does. `settings`: those that it has stated at its start, as `name=value`. */
   "db.session.start": {
     code: ["TDB00I", "TDB00W"],

@@ -1,12 +1,12 @@
-import { auditEvents, count, short } from "../../audit/event-spec.ts";
-import { dbSession, parameters, query } from "./db-events.ts";
+import { count, short } from "../../audit/event-spec.ts";
+import { databaseEvents, dbSession, parameters, query } from "./db-events.ts";
 
 /** `statement_id`: the server's number of a prepared statement; absent until the server has answered with it. */
 const statement = { ...dbSession, statement_id: count.optional() };
 const schema = { ...dbSession, schema_name: short };
 
 /** Audit events of the commands of MySQL and MariaDB that are not plain queries. */
-export const mysqlEvents = auditEvents({
+export const mysqlEvents = databaseEvents({
   "db.session.mysql.statements.prepare": { code: "TMY00I", reporters: ["node"], fields: { ...dbSession, ...query } },
   /** `statement`: the beginning of its text. Long data is a parameter such as `(1048576 bytes of long data)`. */
   "db.session.mysql.statements.execute": {

@@ -1,5 +1,5 @@
-import { auditEvents, count, short } from "../../audit/event-spec.ts";
-import { dbSession, parameters, query } from "./db-events.ts";
+import { count, short } from "../../audit/event-spec.ts";
+import { databaseEvents, dbSession, parameters, query } from "./db-events.ts";
 
 /** A name that the client gave; empty for the one without a name. A long one is cut. */
 const name = short;
@@ -7,7 +7,7 @@ const name = short;
 const parameter_count = count.optional();
 
 /** Audit events of PostgreSQL's extended queries: passed on to the server, which skips those that follow a failed one. */
-export const postgresEvents = auditEvents({
+export const postgresEvents = databaseEvents({
   "db.session.postgres.statements.parse": { code: "TPG00I", reporters: ["node"], fields: { ...dbSession, ...query, statement_name: name } },
   "db.session.postgres.statements.bind": {
     code: "TPG01I",
