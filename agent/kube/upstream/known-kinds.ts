@@ -11,6 +11,8 @@ const maxList = 4 * 1024 * 1024;
 const restMs = 500;
 /** Age at which a list is read again, ms: a kind may have been defined again in another way. */
 const maxAgeMs = 5 * 60_000;
+/** Time that the versions of a group have together, ms: one whose server does not answer must not hold up those that wait for the others. */
+const groupMs = 3_000;
 const maxGroups = 2_000;
 /** Longest name of a group with its version: a DNS name, and a label. */
 const maxName = 253 + 1 + 63;
@@ -56,7 +58,10 @@ export class KnownKinds {
     if (last === undefined || this.#steady() - last >= maxAgeMs) void this.read(groupVersion).catch(() => {});
   }
 
-  /** Reads the kinds in all versions of a group, as `read` does. There are none under a name that no group has. Throws `unavailable`. */
+  /**
+   * Reads the kinds in all versions of a group, as `read` does, for three seconds at most: a version whose server is down is left out. There are none under
+   * a name that no group has. Throws `unavailable` if the versions cannot be listed.
+   */
   async readGroup(group: string): Promise<void> {
     if (group === "") return await this.read("v1");
     if (!groupName.test(group)) return;
@@ -67,7 +72,8 @@ export class KnownKinds {
         throw new PlatformError("unavailable", `the API server did not list the versions of ${group}: it answered ${status}`);
       const versions = groupSchema.safeParse(json).data?.versions ?? [];
       const known = versions.map(({ version }) => version).filter((version) => versionName.test(version));
-      await Promise.all(known.slice(0, maxVersions).map(async (version) => await this.read(`${group}/${version}`)));
+      const reading = Promise.allSettled(known.slice(0, maxVersions).map(async (version) => await this.read(`${group}/${version}`)));
+      await within(groupMs, reading);
     });
   }
 
@@ -88,4 +94,12 @@ export class KnownKinds {
     this.#readAt.set(path, this.#steady());
     return answer;
   }
+}
+
+/** Waits for the work, but not longer than this. */
+async function within(limitMs: number, work: Promise<unknown>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, limitMs);
+  await Promise.race([work, promise]);
+  clearTimeout(timer);
 }
