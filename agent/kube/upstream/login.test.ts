@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
@@ -100,7 +101,38 @@ test("a plugin is asked once for all requests, and again before its credentials 
   [now, steady] = [now + 300_000, 300_000];
   expect((await keeper.current()).token).toBe("from-the-file1");
   [now, steady] = [now + 260_000, 600_000];
-  expect((await keeper.current()).token).toBe("from-the-file2");
+  await expect.poll(async () => (await keeper.current()).token).toBe("from-the-file2");
+});
+
+test("nobody waits for a plugin while its credentials are good", async () => {
+  let [now, steady] = [Date.now(), 0];
+  const [first, held] = [join(folder, "first"), join(folder, "held")];
+  const [old, end] = [now + 600_000, now + 1_200_000].map((ms) => new Date(ms).toISOString());
+  const script = `const fs = require("fs");
+    if (!fs.existsSync(${JSON.stringify(first)})) {
+      fs.writeFileSync(${JSON.stringify(first)}, "");
+      console.log(${JSON.stringify(printed({ token: "old", expirationTimestamp: old }))});
+    } else {
+      const timer = setInterval(() => {
+        if (fs.existsSync(${JSON.stringify(held)})) return;
+        clearInterval(timer);
+        console.log(${JSON.stringify(printed({ token: "new", expirationTimestamp: end }))});
+      }, 20);
+    }`;
+  await writeFile(held, "");
+  const keeper = new LoginKeeper(
+    { account: { kind: "exec", plugin: plugin(script) } },
+    { env: {}, signal, now: () => new Date(now), steady: () => steady },
+  );
+  expect(await keeper.current()).toMatchObject({ token: "old" });
+  [now, steady] = [now + 590_000, 590_000];
+  const waits = delay(1_000, { token: "waits" }, { ref: false });
+  expect(await Promise.all([1, 2].map(() => Promise.race([keeper.current(), waits])))).toMatchObject([{ token: "old" }, { token: "old" }]);
+  // Expired: what runs is waited for.
+  now += 10_000;
+  const waiting = keeper.current();
+  await rm(held);
+  expect(await waiting).toMatchObject({ token: "new" });
 });
 
 test.each([

@@ -21,7 +21,7 @@ export type LoginSource = Pick<Upstream, "ca" | "account"> | Pick<InCluster, "cr
 const maxAgeMs = 60_000;
 /** Time after a refusal in which further ones change nothing, ms: a plugin would be run for each request. */
 const refusedMs = 5_000;
-/** Rest of a plugin's credentials with which they are still used, ms. */
+/** Rest of a plugin's credentials with which it is run again, ms. */
 const leastMs = 60_000;
 /** Time for which the login from before is kept after it could not be read, ms: a plugin may take long to fail. */
 const keptMs = 5_000;
@@ -52,14 +52,20 @@ export class LoginKeeper {
     this.#deps = deps;
   }
 
-  /** The one from before while it cannot be read, unless that was refused or has expired. Throws `unavailable` or `timeout` when there is none. */
+  /**
+   * The one from before while it cannot be read, and while a plugin runs, unless that was refused or has expired. Throws `unavailable` or `timeout` when there
+   * is none.
+   */
   async current(): Promise<Login> {
     const known = this.#known;
     if (known !== undefined && this.#steady() - this.#readAt < maxAgeMs && !this.#hasExpired) return known;
     this.#reading ??= this.#readOrKeep().finally(() => {
       this.#reading = undefined;
     });
-    return await this.#reading;
+    if (known === undefined || !this.#endsSoon || this.#hasExpired) return await this.#reading;
+    // A plugin may take half a minute. Files are waited for: nothing else states that what they held has expired.
+    this.#reading.catch(() => {});
+    return known;
   }
 
   /** The API server refused it: the next request reads it again, and asks a plugin again, but not every time. */
@@ -87,6 +93,12 @@ export class LoginKeeper {
     return expires !== undefined && expires.getTime() <= this.#now();
   }
 
+  /** A plugin's credentials: it is run again. */
+  get #endsSoon(): boolean {
+    const { expires } = this.#plugin ?? {};
+    return expires !== undefined && expires.getTime() - this.#now() < leastMs;
+  }
+
   async #read(): Promise<Login> {
     const login = "credentials" in this.#source ? podLogin(await this.#source.credentials()) : await this.#fromFile(this.#source);
     this.#known = login;
@@ -104,9 +116,7 @@ export class LoginKeeper {
       return { ...trusted, token };
     }
     if (account.kind === "certificate") return { ...trusted, certificate: await textOf(account.certificate), privateKey: await textOf(account.key) };
-    const { expires } = this.#plugin ?? {};
-    if (this.#plugin === undefined || (expires !== undefined && expires.getTime() - this.#now() < leastMs))
-      this.#plugin = await runPlugin(account.plugin, this.#deps.env, this.#deps.signal);
+    if (this.#plugin === undefined || this.#endsSoon) this.#plugin = await runPlugin(account.plugin, this.#deps.env, this.#deps.signal);
     const { token, certificate, privateKey } = this.#plugin;
     return { ...trusted, token, certificate, privateKey };
   }
