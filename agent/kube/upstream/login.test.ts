@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -133,6 +133,37 @@ test("nobody waits for a plugin while its credentials are good", async () => {
   const waiting = keeper.current();
   await rm(held);
   expect(await waiting).toMatchObject({ token: "new" });
+});
+
+test.each([
+  ["returns expired credentials", `console.log(${JSON.stringify(printed({ token: "old", expirationTimestamp: "2020-01-01T00:00:00Z" }))})`, "old"],
+  ["fails", "process.exit(3)", "unavailable"],
+])("a plugin that %s is not run for each request, but again after a while, and after a refusal", async (_, end, expected) => {
+  let steady = 0;
+  const runs = join(await mkdtemp(join(folder, "runs-")), "runs");
+  const script = `require("fs").appendFileSync(${JSON.stringify(runs)}, "x"); ${end}`;
+  const source = { account: { kind: "exec", plugin: plugin(script) } } as const;
+  const keeper = new LoginKeeper(source, { env: {}, signal, steady: () => steady });
+  const asked = async () => {
+    const login = await keeper.current().catch((thrown: unknown) => ({ token: (thrown as PlatformError).code }));
+    return [login.token, (await readFile(runs, "utf8")).length];
+  };
+  expect([await asked(), await asked()]).toEqual([
+    [expected, 1],
+    [expected, 1],
+  ]);
+  steady = 4_999;
+  expect(await asked()).toEqual([expected, 1]);
+  keeper.refused();
+  expect([await asked(), await asked()]).toEqual([
+    [expected, 2],
+    [expected, 2],
+  ]);
+  steady = 9_999;
+  expect([await asked(), await asked()]).toEqual([
+    [expected, 3],
+    [expected, 3],
+  ]);
 });
 
 test.each([

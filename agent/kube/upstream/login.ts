@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { InCluster } from "../../../core/kubernetes/in-cluster.ts";
 import type { Env } from "../../../core/transport/dial/choose-proxy.ts";
+import type { ExecPlugin } from "../kubeconfig/parse-kubeconfig.ts";
 import type { Upstream, ValueOrFile } from "../kubeconfig/upstream-of.ts";
 import { type PluginLogin, runPlugin } from "./run-plugin.ts";
 
@@ -23,7 +24,10 @@ const maxAgeMs = 60_000;
 const refusedMs = 5_000;
 /** Rest of a plugin's credentials with which it is run again, ms. */
 const leastMs = 60_000;
-/** Time for which the login from before is kept after it could not be read, ms: a plugin may take long to fail. */
+/**
+ * Time for which the login from before is kept after it could not be read, and for which a plugin is not run again, whatever came of it, ms: it may take long
+ * to fail, and by this host's clock its credentials may always have expired.
+ */
 const keptMs = 5_000;
 const maxFile = 1024 * 1024;
 
@@ -45,6 +49,8 @@ export class LoginKeeper {
   /** The API server refused what is known. */
   #isRefused = false;
   #plugin: PluginLogin | undefined;
+  /** The plugin's last run. */
+  #run: { readonly result: Promise<PluginLogin>; readonly endedAt: number } | undefined;
   #reading: Promise<Login> | undefined;
 
   constructor(source: LoginSource, deps: LoginDeps) {
@@ -74,6 +80,7 @@ export class LoginKeeper {
     this.#refusedAt = this.#steady();
     this.#readAt = Number.NEGATIVE_INFINITY;
     this.#plugin = undefined;
+    this.#run = undefined;
     this.#isRefused = true;
   }
 
@@ -93,7 +100,7 @@ export class LoginKeeper {
     return expires !== undefined && expires.getTime() <= this.#now();
   }
 
-  /** A plugin's credentials: it is run again. */
+  /** Credentials of a plugin, which is run again. */
   get #endsSoon(): boolean {
     const { expires } = this.#plugin ?? {};
     return expires !== undefined && expires.getTime() - this.#now() < leastMs;
@@ -116,9 +123,19 @@ export class LoginKeeper {
       return { ...trusted, token };
     }
     if (account.kind === "certificate") return { ...trusted, certificate: await textOf(account.certificate), privateKey: await textOf(account.key) };
-    if (this.#plugin === undefined || this.#endsSoon) this.#plugin = await runPlugin(account.plugin, this.#deps.env, this.#deps.signal);
-    const { token, certificate, privateKey } = this.#plugin;
+    const { token, certificate, privateKey } = await this.#fromPlugin(account.plugin);
     return { ...trusted, token, certificate, privateKey };
+  }
+
+  async #fromPlugin(plugin: ExecPlugin): Promise<PluginLogin> {
+    if (this.#plugin !== undefined && !this.#endsSoon) return this.#plugin;
+    if (this.#run === undefined || this.#steady() - this.#run.endedAt >= keptMs) {
+      const result = runPlugin(plugin, this.#deps.env, this.#deps.signal);
+      await result.catch(() => {});
+      this.#run = { result, endedAt: this.#steady() };
+    }
+    this.#plugin = await this.#run.result;
+    return this.#plugin;
   }
 
   #now(): number {
