@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { Duplex, duplexPair } from "node:stream";
+import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { gatherPieces, unreadBytes } from "../../../core/node-internals/gather-pieces.ts";
@@ -41,6 +42,43 @@ test("a client shows why the relay ends before its connection does", async () =>
   user.end();
   expect(await relayed).toMatchObject({ code: "denied" });
   expect(client.destroyed).toBe(true);
+});
+
+test("a client that has ended its half gets the reason as well", async () => {
+  const [client, user] = duplexPair();
+  const over = new AbortController();
+  const tap = { ...blind, farewell: (reason: string) => Buffer.from(reason), shownMs: 60_000 };
+  const relayed = relayTapped({ client, upstream: duplexPair()[0], ...life, tap, signal: over.signal });
+  const got = text(user);
+  user.end();
+  await once(client, "end");
+  over.abort(new PlatformError("denied", "laptop stolen"));
+  expect(await relayed).toMatchObject({ code: "denied" });
+  expect(await got).toBe("laptop stolen");
+});
+
+test("what a server sent before its end is not lost when the platform ends the relay", async () => {
+  const taken = Promise.withResolvers<() => void>();
+  const pieces: string[] = [];
+  const write = (piece: Buffer, _: unknown, done: () => void): void => {
+    if (pieces.push(piece.toString()) === 1) taken.resolve(done);
+    else done();
+  };
+  const client = new Duplex({ read: () => {}, write });
+  const [upstream, server] = duplexPair();
+  const over = new AbortController();
+  const tap = { ...blind, farewell: (reason: string) => Buffer.from(reason) };
+  const relayed = relayTapped({ client, upstream, ...life, tap, signal: over.signal });
+  const errors: unknown[] = [];
+  client.on("error", (error) => errors.push(error));
+  server.write("one");
+  const done = await taken.promise;
+  server.end("two");
+  await expect.poll(() => client.writableEnded).toBe(true);
+  over.abort(new PlatformError("denied", "laptop stolen"));
+  setImmediate(done);
+  expect(await relayed).toMatchObject({ code: "denied" });
+  expect([pieces, errors]).toEqual([["one", "two"], []]);
 });
 
 test("single bytes do not wait by the thousand for an end that takes nothing", async () => {

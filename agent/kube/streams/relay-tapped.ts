@@ -60,8 +60,8 @@ export async function relayTapped({ client, upstream, tap, signal, onBytes }: Ta
   upstream.destroy();
   const last = reason === undefined ? undefined : tap.farewell(reason.message);
   tap.close();
-  if (!client.destroyed && last !== undefined && tap.shownMs !== undefined) await show(client, last, tap.shownMs);
-  if (!client.destroyed) await finish(client, tap.shownMs === undefined ? last : undefined, reason === undefined ? restMs : farewellMs);
+  const isShown = last !== undefined && tap.shownMs !== undefined && (await show(client, last, tap.shownMs));
+  if (!client.destroyed) await finish(client, isShown ? undefined : last, reason === undefined ? restMs : farewellMs);
   client.destroy();
   return reason;
 }
@@ -142,15 +142,16 @@ function copy({ from, to, read, onBytes, insertion }: Direction, { ended, closed
   };
 }
 
-/** Until the client has left, or has had its time. */
-async function show(client: Duplex, last: Buffer, limitMs: number): Promise<void> {
-  if (client.writableEnded || client.readableEnded) return;
+/** Until the client has left, or has had its time. Returns whether it wrote; nothing goes to a client that has ended its half, as its time cannot be known. */
+async function show(client: Duplex, last: Buffer, limitMs: number): Promise<boolean> {
+  if (client.destroyed || client.writableEnded || client.readableEnded) return false;
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, limitMs);
   client.once("close", resolve).once("end", resolve).resume();
   client.write(last);
   await promise;
   clearTimeout(timer);
+  return true;
 }
 
 async function finish(client: Duplex, last: Buffer | undefined, limitMs: number): Promise<void> {
@@ -158,7 +159,8 @@ async function finish(client: Duplex, last: Buffer | undefined, limitMs: number)
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, limitMs);
   client.once("close", resolve).once("finish", resolve).resume();
-  client.end(last);
+  // After its own end nothing can be written, and what was written before must not be lost.
+  client.end(client.writableEnded ? undefined : last);
   await promise;
   clearTimeout(timer);
 }
