@@ -17,7 +17,8 @@ function judgeOf(documents: Documents) {
   const identity = { ...facts, validBefore: new Date(now.getTime() + 3_600_000) };
   const ask = { kind: "kube", served: { name: "prod", labels: {} }, serverId: "1" } as const;
   const grant = authorize<"kube">({ identity, roles: [lending("ops", "*"), lending("viewers", "pod")], locks: [], ask, now });
-  const world = kindsOf({ "/apis/authorization.k8s.io/v1": { resources: [{ name: "selfsubjectaccessreviews", namespaced: false }] }, ...documents });
+  documents["/apis/authorization.k8s.io/v1"] = { resources: [{ name: "selfsubjectaccessreviews", namespaced: false }] };
+  const world = kindsOf(documents);
   const judge = new RequestJudge({ kinds: world.kinds, name: "prod" }, grant, () => now);
   const asked = (method: string, target: string, body: object = {}) =>
     judge.judge({ method, target, headers: [], isUpgrade: false, body: async () => Buffer.from(JSON.stringify(body)) });
@@ -32,4 +33,24 @@ test("a review of the own rights is left to the API server where the kinds of it
     const judged = await asked("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review);
     expect(judged).toMatchObject({ answer: undefined, identity: { user: "alice", groups: expect.arrayContaining(["ops", "viewers"]) } });
   }
+});
+
+test("after a while without use a request is judged by the kinds of now; by those from before while they cannot be read", async () => {
+  const things = (namespaced: boolean) => ({ resources: [{ name: "things", namespaced, verbs: [] }] });
+  const documents: Documents = { "/apis/a.test/v1": things(true) };
+  const { world, asked } = judgeOf(documents);
+  const isKnown = () => world.kinds.table.find("a.test/v1", "things")?.isNamespaced;
+  await asked("GET", "/apis/a.test/v1/things");
+  documents["/apis/a.test/v1"] = things(false);
+  world.now = 3_600_000;
+  world.down.push("/apis/a.test/v1");
+  await asked("GET", "/apis/a.test/v1/things");
+  expect(isKnown()).toBe(true);
+  world.down.length = 0;
+  world.now *= 2;
+  await asked("GET", "/apis/a.test/v1/things");
+  expect(isKnown()).toBe(false);
+  documents["/apis/a.test/v1"] = undefined;
+  world.now *= 2;
+  await expect(asked("GET", "/apis/a.test/v1/things")).rejects.toMatchObject({ code: "not_found" });
 });

@@ -65,7 +65,7 @@ export class RequestJudge {
     return can ? undefined : plainStatus(405, "the server does not allow this method on the requested resource");
   }
 
-  /** What a review of the own rights asks about; undefined for any other request, for an action that no request performs, and for a kind that cannot be read. */
+  /** What a review of the own rights asks about; undefined for any other request, for an action of no request, and for a kind that cannot be read. */
   async #reviewed({ place, method }: KubeRequest, { body }: AskedOfJudge): Promise<Reviewed | undefined> {
     if (method !== "POST" || place?.group !== "authorization.k8s.io" || place.resource !== "selfsubjectaccessreviews") return undefined;
     const { kinds } = this.#cluster;
@@ -96,18 +96,20 @@ export class RequestJudge {
     }
   }
 
-  /** A kind that is not known may be a new one: the API server's list is read once more. One that is known is read again as it ages. */
+  /** A kind that is not known may be a new one: the API server's list is read once more. One that is known is read again as it ages; an old one is waited for. */
   async #read({ method, target, isUpgrade }: AskedOfJudge): Promise<KubeRequest> {
     const { kinds, name } = this.#cluster;
     const head = { method, target, isUpgrade };
     const first = readRequest(head, kinds.table);
-    if (!("unknown" in first)) {
-      if (first.place !== undefined) kinds.refresh(groupVersion(first.place.group, first.place.version));
-      return first;
+    if ("unknown" in first) {
+      await kinds.read(first.unknown.groupVersion).catch((thrown: unknown) => {
+        throw unreachedError(name, thrown);
+      });
+    } else {
+      const aged = first.place && kinds.refresh(groupVersion(first.place.group, first.place.version));
+      if (aged === undefined) return first;
+      await aged;
     }
-    await kinds.read(first.unknown.groupVersion).catch((thrown: unknown) => {
-      throw unreachedError(name, thrown);
-    });
     const second = readRequest(head, kinds.table);
     if (!("unknown" in second)) return second;
     const { unknown } = second;

@@ -11,12 +11,12 @@ test("a list that is older than five minutes is read again while the known one i
   await kinds.read("a.test/v1");
   documents["/apis/a.test/v1"] = things(false);
   world.now = 299_999;
-  kinds.refresh("a.test/v1");
+  void kinds.refresh("a.test/v1");
   expect(world.asked).toHaveLength(1);
   world.now = 300_000;
   world.down.push("/apis/a.test/v1");
-  kinds.refresh("a.test/v1");
-  kinds.refresh("a.test/v1");
+  void kinds.refresh("a.test/v1");
+  void kinds.refresh("a.test/v1");
   expect(world.asked).toHaveLength(2);
   await kinds.read("a.test/v1").catch(() => {});
   expect(find()).toMatchObject({ isNamespaced: true, hasCollectionDelete: true });
@@ -24,13 +24,25 @@ test("a list that is older than five minutes is read again while the known one i
   world.now = 600_000;
   const held = Promise.withResolvers<void>();
   world.answered = held.promise;
-  kinds.refresh("a.test/v1");
+  void kinds.refresh("a.test/v1");
   expect(find()).toMatchObject({ isNamespaced: true });
   held.resolve();
   // Waits for the one that is under way.
   await kinds.read("a.test/v1");
   expect(find()).toMatchObject({ isNamespaced: false, hasCollectionDelete: false });
   expect(world.asked).toHaveLength(3);
+});
+
+test("a list that is older than ten minutes is waited for", async () => {
+  const documents: Documents = { "/apis/a.test/v1": things(true) };
+  const world = kindsOf(documents);
+  await world.kinds.read("a.test/v1");
+  documents["/apis/a.test/v1"] = things(false);
+  world.now = 600_001;
+  await world.kinds.refresh("a.test/v1");
+  expect(world.kinds.table.find("a.test/v1", "things")).toMatchObject({ isNamespaced: false });
+  world.now += 600_000;
+  expect(world.kinds.refresh("a.test/v1")).toBeUndefined();
 });
 
 test("all versions of a group are read, once for all that wait, and none under a name that no group has", async () => {

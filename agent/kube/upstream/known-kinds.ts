@@ -52,10 +52,15 @@ export class KnownKinds {
     });
   }
 
-  /** Reads the kinds in a version of a group again if they are older than five minutes; nobody waits for it. While that fails, they stay as they are. */
-  refresh(groupVersion: string): void {
-    const last = this.#readAt.get(discoveryPath(groupVersion));
-    if (last === undefined || this.#steady() - last >= maxAgeMs) void this.read(groupVersion).catch(() => {});
+  /**
+   * Reads the kinds in a version of a group again if they are older than five minutes. Returns a promise if they are older than ten: wait for it. While that
+   * fails, they stay as they are. Never rejects.
+   */
+  refresh(groupVersion: string): Promise<void> | undefined {
+    const age = this.#steady() - (this.#readAt.get(discoveryPath(groupVersion)) ?? Number.NEGATIVE_INFINITY);
+    if (age < maxAgeMs) return undefined;
+    const reading = this.read(groupVersion).catch(() => {});
+    return age > 2 * maxAgeMs ? reading : undefined;
   }
 
   /**
