@@ -83,3 +83,26 @@ test("a version whose server is down, or does not answer, does not hold up the o
   }
   expect(world.kinds.table.inGroup("b.test", "things")).toMatchObject({ isNamespaced: false });
 });
+
+test("groups that a client makes up, however many, do not make the agent forget when it read the others", async () => {
+  const world = kindsOf({ "/apis/a.test/v1": things(true) });
+  const { kinds } = world;
+  await kinds.read("a.test/v1");
+  for (let index = 0; index < 2_100; index += 1) await kinds.readGroup(`made-up-${index}.test`);
+  world.asked.length = 0;
+  expect(kinds.refresh("a.test/v1")).toBeUndefined();
+  await kinds.readGroup("made-up-2099.test");
+  expect(world.asked).toEqual([]);
+  await kinds.readGroup("made-up-0.test");
+  expect(world.asked).toEqual(["/apis/made-up-0.test"]);
+});
+
+test("the list that was read the longest ago is forgotten first", async () => {
+  const documents: Documents = {};
+  for (let index = 0; index <= 2_000; index += 1) documents[`/apis/g${index}/v1`] = { resources: [] };
+  const world = kindsOf(documents);
+  for (let index = 0; index <= 2_000; index += 1) await world.kinds.read(`g${index}/v1`);
+  world.asked.length = 0;
+  for (const index of [1, 2_000, 0]) await world.kinds.read(`g${index}/v1`);
+  expect(world.asked).toEqual(["/apis/g0/v1"]);
+});

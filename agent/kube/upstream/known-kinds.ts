@@ -13,7 +13,8 @@ const restMs = 500;
 const maxAgeMs = 5 * 60_000;
 /** Time that the versions of a group have together, ms: one whose server does not answer must not hold up those that wait for the others. */
 const groupMs = 3_000;
-const maxGroups = 2_000;
+/** Maximum paths whose last reading is remembered: of lists, and of those where no list is, whose names clients can make up. */
+const most = { listed: 2_000, absent: 200 } as const;
 /** Longest name of a group with its version: a DNS name, and a label. */
 const maxName = 253 + 1 + 63;
 /** Maximum versions of one group that are read. */
@@ -31,7 +32,8 @@ export class KnownKinds {
   readonly table = new KindTable();
   readonly #api: Pick<ApiServer, "send">;
   readonly #steady: () => number;
-  readonly #readAt = new Map<string, number>();
+  /** Times of the last reading, by path. */
+  readonly #readAt = { listed: new Map<string, number>(), absent: new Map<string, number>() } as const;
   readonly #reading = new Map<string, Promise<void>>();
 
   /** `steady`: monotonic milliseconds. */
@@ -57,7 +59,7 @@ export class KnownKinds {
    * fails, they stay as they are. Never rejects.
    */
   refresh(groupVersion: string): Promise<void> | undefined {
-    const age = this.#steady() - (this.#readAt.get(discoveryPath(groupVersion)) ?? Number.NEGATIVE_INFINITY);
+    const age = this.#steady() - (this.#lastRead(discoveryPath(groupVersion)) ?? Number.NEGATIVE_INFINITY);
     if (age < maxAgeMs) return undefined;
     const reading = this.read(groupVersion).catch(() => {});
     return age > 2 * maxAgeMs ? reading : undefined;
@@ -83,7 +85,7 @@ export class KnownKinds {
   }
 
   async #once(path: string, work: () => Promise<void>): Promise<void> {
-    const last = this.#readAt.get(path);
+    const last = this.#lastRead(path);
     let reading = this.#reading.get(path);
     if (reading === undefined && last !== undefined && this.#steady() - last < restMs) return;
     reading ??= work().finally(() => {
@@ -95,9 +97,23 @@ export class KnownKinds {
 
   async #ask(path: string): ReturnType<typeof askAsAgent> {
     const answer = await askAsAgent(this.#api, { method: "GET", path, timeoutMs: askMs, maxBytes: maxList });
-    if (this.#readAt.size >= maxGroups) this.#readAt.clear();
-    this.#readAt.set(path, this.#steady());
+    this.#note(path, answer.status);
     return answer;
+  }
+
+  #lastRead(path: string): number | undefined {
+    return this.#readAt.listed.get(path) ?? this.#readAt.absent.get(path);
+  }
+
+  /** A list that was there stays among them while its server fails. */
+  #note(path: string, status: number): void {
+    const wasListed = this.#readAt.listed.delete(path);
+    this.#readAt.absent.delete(path);
+    const sort = status === 200 || (wasListed && status !== 404) ? "listed" : "absent";
+    const times = this.#readAt[sort];
+    const [oldest] = times.keys();
+    if (oldest !== undefined && times.size >= most[sort]) times.delete(oldest);
+    times.set(path, this.#steady());
   }
 }
 
