@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { errorPacket } from "../../../core/databases/mysql/error-packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { DbProtocol } from "../../../core/resources/db.ts";
 import { nextBytes } from "../../../test/inside/stream-bytes.ts";
@@ -50,16 +51,19 @@ test("a database that no agent offers, a locked user, and a removed one", async 
   expect(world.reached.length).toBeGreaterThan(0);
 });
 
-test("two agents: connections of one account share one where clients name a connection on another one, and go to the other agent when it is gone", async () => {
+test("two agents: connections of one account share one where clients name a connection on another one, until it refuses one or is gone", async () => {
+  world.serve = (client) => void client.end(errorPacket(0, { code: 1053, state: "08S01", message: "the server stops" }));
   const hosts = async (protocol: DbProtocol, connections: number): Promise<Set<string>> => {
     world.reached.splice(0);
-    world.refusal = { ok: false, error: new PlatformError("denied", "access denied: the agent says so") };
     const certificate = await world.certificate(protocol, "reader");
     for (let count = 0; count < connections; count += 1) await refusalOf(world, protocol, certificate);
     return new Set(world.reached.map(({ host }) => host));
   };
   const second = await world.secondAgent();
   for (const protocol of ["mysql", "mongodb"] as const) expect((await hosts(protocol, 6)).size).toBe(1);
+  world.refusal = { ok: false, error: new PlatformError("limit", "no more sessions") };
+  expect((await hosts("mysql", 30)).size).toBe(2);
+  world.refusal = undefined;
   second[Symbol.dispose]();
   await expect.poll(async () => [...(await hosts("mysql", 1))]).toEqual([world.credentials.hostId]);
 });

@@ -21,7 +21,7 @@ export interface FrontServices extends RoutingServices {
   readonly auth: Pick<AuthClient, "signRelayedDatabase">;
   readonly relaying: RelayedStreams;
   readonly cancels: Pick<CancelRequests, "send">;
-  readonly lastAgents: Pick<LastAgents, "of" | "used">;
+  readonly lastAgents: Pick<LastAgents, "of" | "used" | "failed">;
   /** Version in the greeting of MySQL's port, which comes before the database is known. */
   readonly mysqlVersion: string;
   /** `host:port` where clients of this database port dial it; undefined: as they say themselves. */

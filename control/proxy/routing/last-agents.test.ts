@@ -17,6 +17,16 @@ test("the host of the last connection is remembered for each user, database and 
   expect(last.of(alice, shop)).toBe("d");
 });
 
+test("a host that has failed is forgotten, unless another one was used since", () => {
+  const last = new LastAgents();
+  last.used(alice, shop, "a");
+  last.used(bob, shop, "a");
+  last.failed(alice, shop, "b");
+  expect(last.of(alice, shop)).toBe("a");
+  last.failed(alice, shop, "a");
+  expect([last.of(alice, shop), last.of(bob, shop)]).toEqual([undefined, "a"]);
+});
+
 test("of too many accounts those are forgotten that have not connected for the longest time", () => {
   const last = new LastAgents();
   for (let account = 0; account < 10_000; account += 1) last.used(alice, asked("shop", String(account)), "a");

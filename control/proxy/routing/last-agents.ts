@@ -25,6 +25,12 @@ export class LastAgents {
     if (this.#hosts.size >= maxAccounts && oldest !== undefined) this.#hosts.delete(oldest);
     this.#hosts.set(key, hostId);
   }
+
+  /** This host has failed: the next connection goes to any agent, unless another connection has used a different one since. */
+  failed(user: Pick<UserIdentity, "name">, request: ClientRequest<ServedKind>, hostId: string): void {
+    const key = keyOf(user, request);
+    if (this.#hosts.get(key) === hostId) this.#hosts.delete(key);
+  }
 }
 
 function keyOf({ name }: Pick<UserIdentity, "name">, { kind, target, parameters }: ClientRequest<ServedKind>): string {

@@ -71,7 +71,7 @@ async function open({ agents = [{ id: idA }], allow, deny = {}, locks = [], ...f
     hosts: { offering: () => [], begun: async () => {} },
     expected: new ExpectedHosts(),
     identity: nothingDialled,
-    running: { add: (stream: unknown) => added.push(stream), extend: () => () => {} },
+    running: { add: (stream: unknown) => added.push(stream), count: () => 0, extend: () => () => {} },
     limited: { add: async () => {} },
     now: () => now,
   };

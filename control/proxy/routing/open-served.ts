@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { differenceError, differingOffers } from "../../../core/access/agreed-offers.ts";
 import { authorize } from "../../../core/access/authorize.ts";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { type ServedKind, serviceKinds } from "../../../core/kinds/service-kinds.ts";
 import { appFacts } from "../../../core/resources/app-details.ts";
 import { bindsDbNames } from "../../../core/resources/db.ts";
@@ -18,6 +18,7 @@ import { agentOffer, type KnownAgents, type OfferingAgent, offeringAgents } from
 import { openToAgent } from "./open-to-agent.ts";
 import type { Access } from "./read-access.ts";
 import type { ChosenHost, ClientRequest, RoutingServices, StreamAsk } from "./routing-services.ts";
+import { maxOfUser } from "./running-streams.ts";
 import { isAvoided, wantedOffers } from "./wanted-offers.ts";
 
 type Offers = readonly OfferingAgent[];
@@ -32,6 +33,8 @@ interface Services extends KnownAgents, Pick<RoutingServices, "log" | "identity"
 
 /** Maximum wait for an agent that offers the resource, while hosts of the process before are still on their way here, ms. */
 const comingMs = 5_000;
+/** Streams of a user to a host from which on other agents take their share, although this one is preferred. */
+const mostPreferred = maxOfUser / 2;
 
 /** Authorizes the use of a resource that agents serve, and opens a channel to one of them, the `chosen` host. Throws PlatformError. */
 export async function openServed(ask: StreamAsk<ServedKind>, services: Services, chosen?: ChosenHost): Promise<Duplex> {
@@ -43,21 +46,42 @@ export async function openServed(ask: StreamAsk<ServedKind>, services: Services,
   const offers = wantedOffers(request, services);
   const allowed = allowedAgents(ask, { ...access, offers }, services);
   requireAgreement(request, offers, services);
-  const { host, channel } = await openToAgent(
-    withTargetPort(request, allowed),
-    { ...request, hostAuthorities: access.hostCaPem, left: ask.left },
-    services,
-  );
-  if (chosen !== undefined) chosen.host = host;
-  await beginStream({ ...ask, access, host: host.identity.id, channel }, services);
-  return channel;
+  return await beginAtOne(withTargetPort(request, allowed), { ask, access, chosen }, services);
+}
+
+interface Beginning {
+  readonly ask: StreamAsk<ServedKind>;
+  readonly access: Access;
+  readonly chosen: ChosenHost | undefined;
+}
+
+/** A channel to the first of these agents that opens one and at which the user has not the maximum of streams. Throws that `limit`, or `unavailable`. */
+async function beginAtOne(agents: Offers, { ask, access, chosen }: Beginning, services: Services): Promise<Duplex> {
+  const wanted = { ...ask.request, hostAuthorities: access.hostCaPem, left: ask.left };
+  let untried = agents;
+  let limit: unknown;
+  for (;;) {
+    const { host, channel } = await openToAgent(untried, wanted, services).catch((thrown: unknown) => {
+      throw limit ?? thrown;
+    });
+    if (chosen !== undefined) chosen.host = host;
+    try {
+      await beginStream({ ...ask, access, host: host.identity.id, channel }, services);
+      return channel;
+    } catch (thrown) {
+      limit ??= thrown;
+      // Those before it have opened none.
+      untried = untried.slice(1 + untried.findIndex(({ agent }) => agent.identity.id === host.identity.id));
+      if (untried.length === 0 || toPlatformError(thrown).code !== "limit") throw limit;
+    }
+  }
 }
 
 /** The agents that offer the resource and that the user may reach, the best first. Throws `not_found` or `denied`. */
 function allowedAgents(
   { identity, request, preferred, clientAddress }: StreamAsk<ServedKind>,
   { roles, locks, offers }: Pick<Access, "roles" | "locks"> & { readonly offers: Offers },
-  { now }: Pick<Services, "now">,
+  { now, running }: Pick<Services, "now" | "running">,
 ): Offers {
   const { kind, target } = request;
   if (offers.length === 0) {
@@ -66,7 +90,8 @@ function allowedAgents(
       hint: `\`tsh ${kind === "app" ? "apps" : kind} ls\` lists those that you may use`,
     });
   }
-  const ordered = preferredFirst(inOrder(offers, randomInt), preferred);
+  const isCrowded = preferred !== undefined && running.count({ host: preferred, identity }) >= mostPreferred;
+  const ordered = preferredFirst(inOrder(offers, randomInt), isCrowded ? undefined : preferred);
   const facts = { identity, roles, locks, clientIp: ipOf(clientAddress), now: now() };
   let refusal: unknown;
   const allowed = ordered.filter(({ agent, offered: { name, labels, details } }) => {

@@ -107,7 +107,7 @@ test("a host without an agent that resets its connection ends that alone", async
     expected: new ExpectedHosts(),
     arriving: new ExpectedHosts(),
     identity: nothingDialled,
-    running: { add: () => {}, extend: () => () => {} },
+    running: { add: () => {}, count: () => 0, extend: () => () => {} },
     limited: { add: async () => {} },
     audit: { emit: () => {} },
     between: async (channel: Duplex) => {

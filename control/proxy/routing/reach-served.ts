@@ -10,7 +10,7 @@ import { decodeStreamReply, maxStreamMessage, type StreamRequest } from "../../.
 import type { LastAgents } from "./last-agents.ts";
 import { openServed } from "./open-served.ts";
 import { auditRefusal } from "./open-stream.ts";
-import type { ChosenHost, ClientRequest, RoutingServices } from "./routing-services.ts";
+import type { ChosenHost, ClientRequest, RoutingServices, StreamAsk } from "./routing-services.ts";
 
 /** A user for whom this proxy opens a resource itself: of a client whose TLS ends here. */
 export interface ServedWay<Kind extends ServedKind> {
@@ -20,8 +20,8 @@ export interface ServedWay<Kind extends ServedKind> {
   readonly identify: () => Promise<UserIdentity>;
   /** The resource that this user has come for. Throws `denied`. */
   readonly request: (identity: UserIdentity) => ClientRequest<Kind> & ClientRequest<ServedKind>;
-  /** Agents of the connections before: that of the user's last one is tried first, unless it alone does not reach the resource. */
-  readonly last?: Pick<LastAgents, "of" | "used"> | undefined;
+  /** Agents of the connections before: that of the user's last one is preferred, until it fails. */
+  readonly last?: Pick<LastAgents, "of" | "used" | "failed"> | undefined;
   /** Looks at the host that was chosen. Throws `denied`. */
   readonly check?: (request: ClientRequest<Kind>, hostId: string) => void;
   /** A certificate (PEM) for this key in the user's name. Throws the refusal of the auth service. */
@@ -45,7 +45,7 @@ const replyMs = 15_000;
  */
 export async function reachServed<Kind extends ServedKind>(way: ServedWay<Kind>, services: ReachServices): Promise<TLSSocket> {
   const { hostCaPem } = await services.access.current();
-  const { request, channel, user } = await routed(way, services);
+  const { identity, hostId, request, channel, user } = await routed(way, services);
   const leave = (): void => void channel.destroy();
   way.left?.addEventListener("abort", leave, { once: true });
   try {
@@ -55,9 +55,12 @@ export async function reachServed<Kind extends ServedKind>(way: ServedWay<Kind>,
     if (!reply.ok) throw reply.error;
     const agent = await enterServed(channel, { request, user, hostCaPem });
     services.running.extend(channel, agent);
+    way.last?.used(identity, request, hostId);
     return agent;
   } catch (thrown) {
     channel.destroy();
+    // Also when the client has left: clients give an agent that hangs less time.
+    way.last?.failed(identity, request, hostId);
     throw thrown;
   } finally {
     way.left?.removeEventListener("abort", leave);
@@ -65,6 +68,8 @@ export async function reachServed<Kind extends ServedKind>(way: ServedWay<Kind>,
 }
 
 interface Routed {
+  readonly identity: UserIdentity;
+  readonly hostId: string;
   readonly request: StreamRequest<ServedKind>;
   readonly channel: Duplex;
   readonly user: { readonly certificate: string; readonly privateKey: string };
@@ -81,20 +86,33 @@ async function routed<Kind extends ServedKind>(way: ServedWay<Kind>, services: R
     const wanted = way.request(identity);
     request = wanted;
     const chosen: ChosenHost = { host: undefined };
-    const preferred = way.last?.of(identity, wanted);
-    channel = await openServed({ identity, request: wanted, preferred, clientAddress, sessionId, left }, services, chosen);
+    channel = await openPreferred({ identity, request: wanted, clientAddress, sessionId, left }, { last: way.last, chosen }, services);
     const hostId = chosen.host?.identity.id ?? "";
     way.check?.(wanted, hostId);
-    way.last?.used(identity, wanted, hostId);
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const certificate = await way.sign({ hostId, tlsPublicKey: publicKey.export({ type: "spki", format: "pem" }).toString() });
     const user = { certificate, privateKey: privateKey.export({ type: "pkcs8", format: "pem" }).toString() };
     // The agent compares kind, target and parameters with those that the proxy has sent; it knows the rest.
-    return { request: { ...wanted, clientAddress: "", sessionId: "", accessRevision: "" }, channel, user };
+    return { identity, hostId, request: { ...wanted, clientAddress: "", sessionId: "", accessRevision: "" }, channel, user };
   } catch (thrown) {
     channel?.destroy();
     const error = toPlatformError(thrown);
     auditRefusal({ error, clientAddress, user: identity?.name, request }, services);
     throw error;
+  }
+}
+
+interface Preference extends Pick<ServedWay<ServedKind>, "last"> {
+  readonly chosen: ChosenHost;
+}
+
+/** A channel to an agent, if possible to that of the user's last connection. Throws as `openServed`. */
+async function openPreferred(ask: StreamAsk<ServedKind>, { last, chosen }: Preference, services: ReachServices): Promise<Duplex> {
+  const { identity, request } = ask;
+  const preferred = last?.of(identity, request);
+  try {
+    return await openServed({ ...ask, preferred }, services, chosen);
+  } finally {
+    if (preferred !== undefined && preferred !== chosen.host?.identity.id) last?.failed(identity, request, preferred);
   }
 }

@@ -27,7 +27,7 @@ export interface RoutingServices {
   /** Hosts that match a target, besides those with a tunnel here. */
   readonly hosts: Pick<HostDirectory, "find" | "offering" | "begun">;
   readonly identity: Pick<CurrentIdentity, "current">;
-  readonly running: Pick<RunningStreams, "add" | "extend">;
+  readonly running: Pick<RunningStreams, "add" | "count" | "extend">;
   readonly limited: Pick<LimitedStreams, "add">;
   /** The client's stream for a channel to a host, where proxies record. */
   readonly between: StandBetween;
@@ -44,7 +44,10 @@ export interface StreamAsk<Kind extends StreamKind = StreamKind> {
   readonly request: ClientRequest<Kind>;
   /** `ip:port` of the client. */
   readonly clientAddress: string;
-  /** Id of the host whose agent comes first of those that offer a served resource, unless it alone does not reach it; left out: any. */
+  /**
+   * Id of the host whose agent comes first of those that offer a served resource, unless it alone does not reach it, or the user has many streams there; left
+   * out: any.
+   */
   readonly preferred?: string | undefined;
   /** Of a session that goes on over several streams; left out: a new one. */
   readonly sessionId?: string | undefined;

@@ -43,10 +43,15 @@ export class RunningStreams {
     this.#options = options;
   }
 
+  /** Open streams of the user to this host. */
+  count(of: Pick<RunningStream, "host" | "identity">): number {
+    return this.#counts.get(keyOf(of)) ?? 0;
+  }
+
   /** Throws `limit`, and ends the channel, when the user has the maximum to this host. */
   add(stream: RunningStream): void {
     const { channel, identity } = stream;
-    const count = this.#counts.get(keyOf(stream)) ?? 0;
+    const count = this.count(stream);
     if (count >= maxOfUser) {
       channel.destroy();
       throw new PlatformError("limit", `too many streams: ${identity.name} has ${count} to this host, the maximum for one user`, {
@@ -120,7 +125,7 @@ export class RunningStreams {
   }
 }
 
-function keyOf({ host, identity }: RunningStream): string {
+function keyOf({ host, identity }: Pick<RunningStream, "host" | "identity">): string {
   return `${host} ${identity.name}`;
 }
 
