@@ -134,6 +134,22 @@ describe("relay", () => {
     expect(counts(left.near).filter(([event]) => event === "data")).toEqual([["data", 0]]);
   });
 
+  test("last words may depend on the last bytes that the first side has sent", async () => {
+    const [left, right] = [duplexPair(), duplexPair()];
+    const done = relay(left[1], right[0], { lastWords: (latest) => Buffer.from(`after ${latest.toString()}`) });
+    left[0].write("a".repeat(100));
+    for (const letter of "0123456789abcdefgh") left[0].write(letter);
+    left[0].write("");
+    let got = "";
+    right[1].on("data", (chunk: Buffer) => (got += chunk.toString()));
+    await expect.poll(() => got.length).toBe(118);
+    right[1].end();
+    expect(await everything(left[0])).toBe("after 23456789abcdefgh");
+    left[0].end();
+    await done;
+    expect(counts(left[1]).filter(([event]) => event === "data")).toEqual([["data", 0]]);
+  });
+
   test("there are no last words after the first side's own end, nor for the other side, nor at the signal", async () => {
     for (const how of ["own end", "own loss", "signal"] as const) {
       const [left, right] = [await tcpPair(), await tcpPair()];

@@ -6,10 +6,11 @@ export interface RelayOptions {
   readonly signal?: AbortSignal;
   /** For a side that still has to take what came from one that has closed; default: 5 minutes. */
   readonly stuckMs?: number;
-  /** What `a` gets at the end when `b` ends or is lost before `a` has ended; undefined: nothing. */
-  readonly lastWords?: (() => Buffer | undefined) | undefined;
+  /** What `a` gets at the end when `b` ends or is lost before `a` has ended; undefined: nothing. `latest`: the last bytes that `a` has sent, up to `latestBytes`. */
+  readonly lastWords?: ((latest: Buffer) => Buffer | undefined) | undefined;
 }
 
+const latestBytes = 16;
 /** Time for a peer to take the last words, ms. */
 const lastMs = 3_000;
 
@@ -32,7 +33,10 @@ export function relay(a: Duplex, b: Duplex, options: RelayOptions = {}): Promise
       b.destroy();
       resolve();
     };
-    const words = (): Buffer | undefined => (a.destroyed || a.writableEnded || a.readableEnded ? undefined : lastWords?.());
+    const latest = lastWords === undefined ? undefined : followLatest(a);
+    if (latest !== undefined) stops.push(latest.stop);
+    const words = (): Buffer | undefined =>
+      latest === undefined || a.destroyed || a.writableEnded || a.readableEnded ? undefined : lastWords?.(latest.bytes());
     const broken = (): void => {
       const last = words();
       if (last === undefined) {
@@ -59,6 +63,16 @@ export function relay(a: Duplex, b: Duplex, options: RelayOptions = {}): Promise
     stops.push(limitRest(a, b, limit), limitRest(b, a, limit));
     stops.push(copy(a, b, { ended, broken }), copy(b, a, { ended, broken, words }));
   });
+}
+
+/** Keeps a copy of the last bytes that a stream gives. */
+function followLatest(stream: Duplex): { readonly bytes: () => Buffer; readonly stop: () => void } {
+  let latest: Buffer = Buffer.alloc(0);
+  const onData = (chunk: Buffer): void => {
+    latest = Buffer.concat([latest, chunk.subarray(-latestBytes)]).subarray(-latestBytes);
+  };
+  stream.on("data", onData);
+  return { bytes: () => latest, stop: () => void stream.off("data", onData) };
 }
 
 function ignoreError(): void {}
