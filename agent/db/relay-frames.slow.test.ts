@@ -70,17 +70,21 @@ describe("a relay of frames", () => {
     expect(await ended).toEqual({ reason: undefined, malformed: undefined });
   });
 
-  test("tiny frames do not wait by the thousand for an end that takes nothing, and arrive", async () => {
-    server.cork();
-    for (let sent = 0; sent < 3_000; sent += 1) {
-      client.push(Buffer.from(frame("")));
-      if (sent % 100 === 0) await new Promise(setImmediate);
-    }
-    expect([server.writableLength, client.readableLength]).toEqual([2_048, 3_952]);
-    server.uncork();
-    user.end();
-    expect(await all(base)).toBe(frame("").repeat(3_000));
-  });
+  test.for(["at once", "once they are safe"] as const)(
+    "tiny frames that go on %s do not wait by the thousand for an end that takes nothing, and arrive",
+    async (when) => {
+      if (when === "once they are safe") options.untilSafe = async () => {};
+      server.cork();
+      for (let sent = 0; sent < 3_000; sent += 1) {
+        client.push(Buffer.from(frame("")));
+        if (sent % 100 === 0) await new Promise(setImmediate);
+      }
+      expect([server.writableLength, client.readableLength]).toEqual([2_048, 3_952]);
+      server.uncork();
+      user.end();
+      expect(await all(base)).toBe(frame("").repeat(3_000));
+    },
+  );
 
   test("the reason of a cut arrives between two messages of the server", async () => {
     base.write(frame("row"));
@@ -194,6 +198,16 @@ describe("a relay of frames", () => {
       one.destroy();
       far.destroy();
     }
+  });
+
+  test("a failure while frames go on that were not safe before ends the session", async () => {
+    options.untilSafe = async () => {};
+    options.onClient = () => {
+      throw new PlatformError("limit", "the disk is full");
+    };
+    user.write(frame("one"));
+    expect(await all(user)).toBe("[the disk is full]");
+    expect((await ended).reason).toMatchObject({ code: "limit" });
   });
 
   test("after the client's end the server has ten minutes for each next byte", async () => {

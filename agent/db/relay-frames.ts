@@ -55,6 +55,8 @@ class FrameRelay {
   #completing: (() => void) | undefined;
   /** Asynchronous holds of the client's direction. */
   #holds = 0;
+  /** The server has not taken enough of what was written to it. */
+  #isFull = false;
   /** The client's latest messages wait until they are safe, and an end that has come behind them. */
   #isUnsafe = false;
   #hasClientEnd = false;
@@ -63,9 +65,8 @@ class FrameRelay {
 
   constructor(relayed: RelayedFrames) {
     this.#relayed = relayed;
-    const { client, server } = relayed;
-    this.#toServer = limitPieces(server, () => this.#resumeClient());
-    this.#toClient = limitPieces(client, () => void server.resume());
+    this.#toServer = limitPieces(relayed.server, this.#onRoom);
+    this.#toClient = limitPieces(relayed.client, () => void relayed.server.resume());
   }
 
   async run(): Promise<RelayEnd> {
@@ -79,7 +80,7 @@ class FrameRelay {
     const onAbort = (): void => void this.#end({ reason: toPlatformError(signal.reason), malformed: undefined });
     client.on("data", this.#onClientData).on("end", () => this.#onClientEnd());
     server.on("data", this.#onServerData).on("end", () => this.#onSideEnd(client));
-    server.on("drain", () => this.#resumeClient());
+    server.on("drain", this.#onRoom);
     client.on("drain", () => server.resume());
     for (const stream of [client, server]) stream.on("close", () => void this.#end({ reason: undefined, malformed: undefined }));
     signal.addEventListener("abort", onAbort, { once: true });
@@ -126,6 +127,7 @@ class FrameRelay {
     const { client, server, fromClient, onClient } = this.#relayed;
     const room = writePieces(server, this.#toServer, pieces);
     if (fromClient.failure !== undefined) return void this.#end({ reason: toPlatformError(fromClient.failure), malformed: "client" });
+    this.#isFull ||= !room;
     if (!room) client.pause();
     const held = onClient?.(bytes);
     if (held !== undefined) this.#hold(held);
@@ -137,18 +139,21 @@ class FrameRelay {
   #hold(held: Promise<void>, then: () => void = () => {}): void {
     this.#holds += 1;
     this.#relayed.client.pause();
-    held.then(
-      () => {
-        this.#holds -= 1;
-        then();
-        this.#resumeClient();
-      },
-      (thrown: unknown) => void this.#end({ reason: toPlatformError(thrown), malformed: undefined }),
-    );
+    const goOn = (): void => {
+      this.#holds -= 1;
+      then();
+      this.#resumeClient();
+    };
+    held.then(goOn).catch((thrown: unknown) => void this.#end({ reason: toPlatformError(thrown), malformed: undefined }));
   }
 
+  readonly #onRoom = (): void => {
+    this.#isFull = false;
+    this.#resumeClient();
+  };
+
   #resumeClient(): void {
-    if (this.#holds === 0 && !this.#relayed.server.writableNeedDrain) this.#relayed.client.resume();
+    if (this.#holds === 0 && !this.#isFull && !this.#relayed.server.writableNeedDrain) this.#relayed.client.resume();
   }
 
   readonly #onServerData = (chunk: Buffer): void => {
