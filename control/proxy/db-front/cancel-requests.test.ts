@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { silentLog } from "../../../core/log/log.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { decodeStreamRequest } from "../../../core/transport/stream-request.ts";
+import { hostIdentity } from "../tunnels/testing/fake-tunnel.ts";
 import { CancelRequests } from "./cancel-requests.ts";
 
 const postgres = { kind: "db", name: "orders", labels: {}, details: { protocol: "postgres" } };
@@ -10,6 +11,8 @@ const mysql = { ...postgres, details: { protocol: "mysql" } };
 const key = Buffer.from("0000002a01020304", "hex");
 
 interface FakeAgent {
+  /** Default: its place. */
+  readonly host?: string;
   readonly offered?: readonly (typeof postgres)[];
   readonly draining?: boolean;
   readonly ended?: boolean;
@@ -21,7 +24,8 @@ interface FakeAgent {
 function world(agents: readonly FakeAgent[]) {
   const time = { ms: 0 };
   const got: string[] = [];
-  const tunnels = agents.map(({ offered = [postgres], draining = false, ended = false, isBroken = false }, index) => ({
+  const tunnels = agents.map(({ host, offered = [postgres], draining = false, ended = false, isBroken = false }, index) => ({
+    identity: hostIdentity(host ?? String(index)),
     offered,
     draining,
     ended,
@@ -50,7 +54,17 @@ test("every process of an agent with a PostgreSQL database is asked, also one th
     { offered: [mysql, postgres] },
   ]);
   await requests.send(key, "192.0.2.1:5");
-  expect(got).toEqual([0, 2, 5].map((agent) => `${agent} cancel {"key":"0000002a01020304"} 192.0.2.1:5`));
+  expect(got).toEqual([0, 5, 2].map((agent) => `${agent} cancel {"key":"0000002a01020304"} 192.0.2.1:5`));
+});
+
+test("500 hosts are asked, each by all of its processes; those that were replaced take no places of others", async () => {
+  const before = Array.from({ length: 500 }, (_, index) => ({ host: `host ${index}`, draining: true }));
+  const now = before.map(({ host }) => ({ host }));
+  const { requests, got } = world([...before, { host: "replaced alone", draining: true }, ...now]);
+  await requests.send(key, "192.0.2.1:5");
+  const asked = got.map((line) => Number(line.split(" ")[0]));
+  expect(asked.filter((index) => index > 500)).toHaveLength(500);
+  expect([asked.length, asked.includes(500)]).toEqual([1_000, false]);
 });
 
 test("an address has a burst, then two requests a second; others are not affected, up to the limit of all", async () => {

@@ -7,7 +7,7 @@ import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
 
 export interface CancelDeps {
   /** All tunnels of this proxy. */
-  readonly tunnels: () => Iterable<Pick<Tunnel, "offered" | "ended" | "openStream">>;
+  readonly tunnels: () => Iterable<Pick<Tunnel, "identity" | "offered" | "draining" | "ended" | "openStream">>;
   readonly log: Pick<Log, "info" | "debug">;
   readonly now: () => Date;
 }
@@ -21,9 +21,9 @@ const maxNetworks = 10_000;
  * of as many more requests where fewer have.
  */
 const ofAll = { burst: 50_000, perSecond: 10_000 } as const;
-/** Agents that get one request, and streams for requests that are open at a time. */
-const maxAgents = 500;
-const maxOpen = 1_000;
+/** Hosts whose agents get one request, and streams for requests that are open at a time: two requests, while all of these hosts reload. */
+const maxHosts = 500;
+const maxOpen = 2_000;
 /** Time for the agents to pass it on, ms: the client waits, so that the request cannot hit its next query. */
 const takenMs = 3_000;
 
@@ -53,9 +53,12 @@ export class CancelRequests {
     clearTimeout(timer);
   }
 
+  /** Those that serve a host now come first. */
   #agents(): readonly Pick<Tunnel, "openStream">[] {
     const usable = [...this.#deps.tunnels()].filter(({ ended, offered }) => !ended && offered.some(isPostgres));
-    return usable.slice(0, Math.min(maxAgents, maxOpen - this.#open));
+    const ordered = [...usable.filter(({ draining }) => !draining), ...usable.filter(({ draining }) => draining)];
+    const hosts = new Set([...new Set(ordered.map(({ identity }) => identity.id))].slice(0, maxHosts));
+    return ordered.filter(({ identity }) => hosts.has(identity.id)).slice(0, maxOpen - this.#open);
   }
 
   async #ask(agent: Pick<Tunnel, "openStream">, key: Buffer, peer: string): Promise<void> {
