@@ -80,6 +80,17 @@ test("a kill of a number that no server gives, and that this agent has not given
   }
 });
 
+test("at a server that gives such numbers itself, a kill of one that this agent has not given goes on, and of one that it has names the server's", () => {
+  for (const [bytes, expected] of [
+    [command(0x03, "KILL QUERY 3000000001"), command(0x03, "KILL QUERY 3000000001")],
+    [command(0x0c, u32le(4_294_967_295)), command(0x0c, u32le(4_294_967_295))],
+    [command(0x03, "KILL 3000000000"), command(0x03, "KILL 42")],
+  ] as const) {
+    const { send } = commandSession(false, false, true);
+    expect(send(bytes)).toEqual(packet(0, expected));
+  }
+});
+
 test("a command of several packets is recorded before its end, with its whole length, and keeps nothing but its beginning", () => {
   const { fromClient, events } = commandSession();
   const whole = Buffer.alloc(0xff_ffff, 0x61);

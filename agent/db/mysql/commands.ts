@@ -26,6 +26,8 @@ export interface CommandFacts {
   readonly hasAttributes: boolean;
   /** The server's number of a connection that was greeted with this one. */
   readonly threadOf: (own: number) => number | undefined;
+  /** Whether the server numbers its connections as agents do (TiDB). */
+  readonly givesHigh: boolean;
   readonly record: (event: DatabaseEvent) => void;
   /** Whether each command must be recorded before it goes on (`record_session: strict`). */
   readonly isStrict: boolean;
@@ -109,7 +111,7 @@ function refused(text: string, refusal: MysqlError): Decision {
 }
 
 /** `03 | attributes | text`. */
-function decideQuery({ body, length, whole }: Command, { hasAttributes, threadOf }: CommandFacts): Decision {
+function decideQuery({ body, length, whole }: Command, { hasAttributes, threadOf, givesHigh }: CommandFacts): Decision {
   let attributes: QueryAttributes = { end: 0, texts: [] };
   if (hasAttributes) {
     try {
@@ -127,7 +129,8 @@ function decideQuery({ body, length, whole }: Command, { hasAttributes, threadOf
   }
   const target = whole && length - start <= maxKill ? killTarget(body.toString("utf8", start)) : undefined;
   const thread = target && threadOf(target.own);
-  if (target !== undefined && thread === undefined && isGiven(target.own)) return refused(body.toString("utf8", start), unknownThread(target.own));
+  const isUnknown = target !== undefined && thread === undefined && isGiven(target.own) && !givesHigh;
+  if (isUnknown) return refused(body.toString("utf8", start), unknownThread(target.own));
   const kill = thread === undefined ? undefined : target?.at(thread);
   const text = kill === undefined ? body.subarray(start) : Buffer.from(kill);
   return {
@@ -149,10 +152,10 @@ function unknownThread(own: number): MysqlError {
 }
 
 /** `0C | connection u32`. */
-function decideKill({ body }: Command, { threadOf }: CommandFacts): Decision {
+function decideKill({ body }: Command, { threadOf, givesHigh }: CommandFacts): Decision {
   const own = u32(readerAt(body));
   const thread = threadOf(own);
-  if (thread === undefined && isGiven(own)) return refused(`COM_PROCESS_KILL ${own}`, unknownThread(own));
+  if (thread === undefined && isGiven(own) && !givesHigh) return refused(`COM_PROCESS_KILL ${own}`, unknownThread(own));
   return {
     answer: "ok",
     ...(thread !== undefined && { instead: Buffer.concat([body.subarray(0, 1), u32le(thread)]) }),

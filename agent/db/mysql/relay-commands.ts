@@ -17,6 +17,8 @@ export interface RelayedSession {
   readonly capabilities: Capabilities;
   readonly isMariadb: boolean;
   readonly threadOf: (own: number) => number | undefined;
+  /** As of `CommandFacts`. */
+  readonly givesHigh: boolean;
 }
 
 /** Maximum number of commands without an answer, beyond which nothing more is read from the client. */
@@ -65,7 +67,7 @@ class CommandRelay {
 
   constructor(relayed: RelayedSession) {
     this.#relayed = relayed;
-    const { session, capabilities, threadOf } = relayed;
+    const { session, capabilities, threadOf, givesHigh } = relayed;
     this.signal = AbortSignal.any([session.signal, this.#stop.signal]);
     this.#replies = new Replies(capabilities);
     const record = (event: DatabaseEvent): void => this.#record(event);
@@ -73,6 +75,7 @@ class CommandRelay {
       statements: this.#statements,
       hasAttributes: has(capabilities, capability.queryAttributes),
       threadOf,
+      givesHigh,
       record,
       isStrict: session.isStrict === true,
       log: session.statements,

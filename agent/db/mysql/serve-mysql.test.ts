@@ -10,6 +10,7 @@ import { encodeLogin, encodeTlsRequest } from "./login-packet.ts";
 import { okPacket, parseError } from "./server-answer.ts";
 import { clientFlags, logIn, login, query, read } from "./testing/test-client.ts";
 import { startTestServer, type TestServer } from "./testing/test-server.ts";
+import { u32le } from "./wire.ts";
 
 let server: TestServer;
 beforeEach(async () => {
@@ -161,6 +162,30 @@ test("peers may leave in each state", async () => {
   await logIn(lost.near);
   lost.near.write(query("select 1"));
   await lost.ended;
+});
+
+test("a kill of a high number that is not known here goes to a server that gives such numbers itself, and to no other", async () => {
+  const kill = packet(0, Buffer.concat([Buffer.of(0x0c), u32le(3_000_000_001)]));
+  const got: string[] = [];
+  server.serve = async (socket) => {
+    socket.write(okPacket(3, 2));
+    got.push((await read(socket, 0)).toString("hex"));
+    socket.write(okPacket(1, 2));
+  };
+  const answers: (number | undefined)[] = [];
+  for (const thread of [42, 3_000_000_000]) {
+    server.thread = thread;
+    const { near, ended } = await server.start();
+    await logIn(near);
+    near.write(kill);
+    answers.push((await read(near, 1))[0]);
+    near.end();
+    await ended;
+  }
+  expect([got, answers]).toEqual([
+    ["0e", kill.toString("hex", 4)],
+    [0xff, 0],
+  ]);
 });
 
 test("a server that leaves before it has answered is reported in the protocol's words", async () => {

@@ -9,7 +9,7 @@ import { logInToServer } from "./log-in-to-server.ts";
 import { type LoginPacket, userAgentOf } from "./login-packet.ts";
 import { relayCommands } from "./relay-commands.ts";
 import { okPacket, rightAnswer } from "./server-answer.ts";
-import { ThreadNumbers } from "./thread-numbers.ts";
+import { isGiven, ThreadNumbers } from "./thread-numbers.ts";
 
 /** What the sessions of an agent share, and one connection in it. */
 interface Connection {
@@ -75,7 +75,7 @@ async function logInAndRelay(session: MysqlSession, connection: Connection, logi
   const userAgent = userAgentOf(login.attributes);
   const names = { user: login.user, ...(login.schema !== "" && { name: login.schema }) };
   const access = await session.login(names, userAgent === undefined ? {} : { userAgent });
-  let isMariadb = false;
+  let [isMariadb, givesHigh] = [false, false];
   const result = await logInToServer({
     access,
     login: { ...login, user: access.user },
@@ -84,12 +84,13 @@ async function logInAndRelay(session: MysqlSession, connection: Connection, logi
       greetings.put(key, greeting);
       threads.bind(connectionId, key, greeting.connectionId);
       isMariadb = greeting.version.includes("MariaDB");
+      givesHigh = isGiven(greeting.connectionId);
     },
   });
   if ("refusal" in result) return await farewell(client, { why: refusedByServer(result.refusal), words: result.refusal });
   client.write(login.awaitsWord ? Buffer.concat([rightAnswer(2), okPacket(3, result.status)]) : okPacket(2, result.status));
   const threadOf = (own: number): number | undefined => threads.threadOf(own, key);
-  const end = await relayCommands({ session, server: result.socket, capabilities: login.capabilities, isMariadb, threadOf });
+  const end = await relayCommands({ session, server: result.socket, capabilities: login.capabilities, isMariadb, threadOf, givesHigh });
   if (end.malformed !== undefined) await record(session, { event: "db.session.malformed_packet", payload: end.malformed });
   return end.reason;
 }

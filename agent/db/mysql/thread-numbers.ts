@@ -1,10 +1,10 @@
 import { randomInt } from "node:crypto";
 
-/** The lowest number that this agent gives to a connection: servers count from 1, and do not come that far. */
+/** The lowest number that this agent gives to a connection: servers count from 1, and do not come that far, but for those whose numbers say more (TiDB). */
 const lowest = 2 ** 31;
 const numbers = 2 ** 31;
 
-/** Whether agents and proxies give such numbers, and servers do not. Pure. */
+/** Whether agents and proxies give such numbers, and most servers do not. Pure. */
 export function isGiven(number: number): boolean {
   return number >= lowest && number < lowest + numbers;
 }

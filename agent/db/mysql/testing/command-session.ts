@@ -8,12 +8,12 @@ import { Statements } from "../statements.ts";
 import { u32le } from "../wire.ts";
 
 /** Both directions of a session: what a client sends, and what its server answers. */
-export function commandSession(hasAttributes = false, isStrict = false) {
+export function commandSession(hasAttributes = false, isStrict = false, givesHigh = false) {
   const events: DatabaseEvent[] = [];
   const replies = new Replies({ flags: capability.deprecateEof, extended: 0 });
   const threadOf = (own: number): number | undefined => (own === 3_000_000_000 ? 42 : undefined);
   const statements = new Statements();
-  const facts = { statements, hasAttributes, threadOf, isStrict, record: (event: DatabaseEvent) => void events.push(event) };
+  const facts = { statements, hasAttributes, threadOf, givesHigh, isStrict, record: (event: DatabaseEvent) => void events.push(event) };
   const commands = new ClientCommands(facts, replies);
   const fromClient = new FrameFilter(commands.format, (frame) => commands.judge(frame));
   const fromServer = new FrameFilter({ ...packetFormat, keep: () => replies.kept }, (frame) => replies.judge(frame));

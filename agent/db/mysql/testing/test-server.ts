@@ -23,6 +23,8 @@ export interface TestServer extends AsyncDisposable {
   serve: (socket: Socket, login: Buffer) => Promise<void>;
   /** Capabilities of its greeting; default: those of a recent server. */
   flags: number;
+  /** Its number of a connection; default: 42. */
+  thread: number;
   /** A session with it. `reaches`: the engine may ask it for its greeting before the login. */
   start(options?: Partial<EngineSessionOptions>, reaches?: boolean, engine?: ReturnType<typeof mysqlEngine>): Promise<StartedSession>;
 }
@@ -44,6 +46,7 @@ export async function startTestServer(): Promise<TestServer> {
     logins: [],
     serve: async (socket) => void socket.write(okPacket(3, 2)),
     flags: 0xdfff_ffff,
+    thread: 42,
     start: async (options = {}, reaches = false, engine = mysqlEngine()) => {
       const inside = await engineSession({ protocol: "mysql", port, ...options });
       return { ...inside, ended: engine({ ...inside.session, ...(reaches && { reach }) }) };
@@ -53,11 +56,11 @@ export async function startTestServer(): Promise<TestServer> {
   return test;
 }
 
-async function greet(socket: Socket, { flags, logins, serve }: TestServer): Promise<void> {
+async function greet(socket: Socket, { flags, thread, logins, serve }: TestServer): Promise<void> {
   const capabilities = { flags, extended: 0 };
   const salt = Buffer.alloc(20, 7);
   const plugin = "caching_sha2_password";
-  socket.write(packet(0, encodeGreeting({ version: "9.7.4", connectionId: 42, salt, capabilities, charset: 255, status: 2, plugin })));
+  socket.write(packet(0, encodeGreeting({ version: "9.7.4", connectionId: thread, salt, capabilities, charset: 255, status: 2, plugin })));
   const first = await read(socket, 1);
   if (first.length > 32) {
     logins.push(`${parseLogin(first).user} without TLS`);
