@@ -190,7 +190,7 @@ describe.skipIf(!hasProgram("chromium"))("the player in Chromium", () => {
     const before = await place();
     await rows.first().hover();
     const second = await open();
-    await page.getByText("1 new session, shown when you leave the list").waitFor();
+    await page.getByText("1 new. The list updates when you leave it.").waitFor();
     expect([await rows.count(), await place()]).toEqual([1, before]);
     await picture("sessions-held");
     await page.getByRole("heading", { level: 1 }).hover();

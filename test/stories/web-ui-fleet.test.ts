@@ -162,6 +162,28 @@ describe.skipIf(!hasProgram("chromium"))("updates and the audit log in the Web U
     await page.setViewportSize(desk);
   });
 
+  test("an open dialog shows what its host reports meanwhile", async () => {
+    for (const [at, name] of ["inventory", "updates"].entries()) {
+      const other = await ui.context.newPage();
+      ui.watch(other);
+      // Its timers, so that the page is loaded again now.
+      await other.clock.install();
+      await other.goto(`${site}/web/${name}`);
+      await other.getByRole("button", { name: "web-1" }).click();
+      const dialog = other.getByRole("dialog", { name: "web-1" });
+      await dialog.getByRole("heading").hover();
+      const count = dialog.locator(".facts > div").filter({ hasText: "Open sessions" }).locator("dd");
+      await count.waitFor();
+      world.agents[0]?.send({ type: "status", status: { upgrader: "unit", reason: "no_space", sessions: at + 3 } });
+      const refreshed = async (): Promise<string | null> => {
+        await other.clock.fastForward(61_000);
+        return await count.textContent();
+      };
+      await expect.poll(refreshed, { interval: 500 }).toBe(String(at + 3));
+      await other.close();
+    }
+  });
+
   test("no page has broken its policy, or failed", () => {
     expect(ui.troubles).toEqual([]);
   });

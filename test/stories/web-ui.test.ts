@@ -139,7 +139,17 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     await page.getByRole("button", { name: "Remove lost-laptop-of-ann" }).waitFor();
     await page.setViewportSize(phone);
     await page.getByRole("button", { name: "lost-laptop-of-ann", exact: true }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Remove lost-laptop-of-ann" }).click();
+    const remove = page.getByRole("dialog").getByRole("button", { name: "Remove lost-laptop-of-ann" });
+    const question = page.getByRole("dialog", { name: "Remove lock lost-laptop-of-ann?" });
+    // Escape closes the question, and not the changed text below it.
+    await editor.fill((await editor.inputValue()).replace("user: ann", "user: bob"));
+    await remove.click();
+    await question.waitFor();
+    await page.keyboard.press("Escape");
+    await question.waitFor({ state: "detached" });
+    await page.keyboard.press("Escape");
+    expect(await editor.inputValue()).toContain("user: bob");
+    await remove.click();
     expect(await faultsOf(page)).toEqual([]);
     await picture("remove-320");
     await page.getByRole("button", { name: "Remove", exact: true }).click();
@@ -167,6 +177,9 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     await page.getByText("Send it to carl privately").waitFor();
     expect(await faultsOf(page)).toEqual([]);
     await picture("invite-320");
+    const reloaded = page.waitForRequest(`${site}/webapi/v1/resources/user`);
+    await page.getByRole("dialog", { name: "Invite link for carl" }).getByRole("button", { name: "Close" }).click();
+    await reloaded;
     await page.setViewportSize(desk);
   });
 
@@ -244,7 +257,7 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     await page.getByLabel("Live").check();
     await rows.first().hover();
     await cluster.putRole("another", { allow: {} });
-    await page.getByText(/^\d+ new events?, shown when you leave the list$/).waitFor();
+    await page.getByText(/^\d+ new\. The list updates when you leave it\.$/).waitFor();
     expect(await look()).toEqual(before);
     await picture("audit-held");
     await page.getByRole("heading", { level: 1 }).hover();
@@ -274,13 +287,14 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     extra.end();
     const first = await startTestAgent(cluster, { hostname: "0-host" });
     await other.clock.fastForward(31_000);
-    await other.getByText("1 new host, shown when you leave the list").waitFor();
+    await other.getByText("1 new. The list updates when you leave it.").waitFor();
     expect(await names.allTextContents()).toEqual(["a-host", "apps-1", "db-1", "web-1", "web-2"]);
     await other.getByRole("heading", { level: 1 }).hover();
     await expect.poll(() => names.allTextContents()).toEqual(["0-host", "a-host", "apps-1", "db-1", "web-1", "web-2"]);
     await names.nth(1).click();
     await other.getByText("This host is offline.").waitFor();
     expect(await other.getByRole("button", { name: "Open in the browser" }).count()).toBe(0);
+    expect(await other.getByText("tsh ssh").count()).toBe(0);
     first.end();
     await other.close();
   });

@@ -15,6 +15,7 @@ export function HostPlans({ hosts, asked }: { readonly hosts: readonly HostPlan[
   const [shown, show] = useState<HostPlan>();
   const steady = useSteady({ value: hosts, asked }, keyOf);
   const { rows = [] } = steady;
+  const current = shown && (hosts.find((host) => keyOf(host) === keyOf(shown)) ?? shown);
   return (
     <section>
       <h2>Hosts</h2>
@@ -24,7 +25,7 @@ export function HostPlans({ hosts, asked }: { readonly hosts: readonly HostPlan[
             <input type="checkbox" checked={onlyWaiting} onChange={(event) => setOnlyWaiting(event.currentTarget.checked)} />
             Only hosts that stay as they are
           </label>
-          <FreshRows of={steady} noun="host" />
+          <FreshRows of={steady} />
         </div>
         <Table
           caption="What each host will do, and why"
@@ -35,7 +36,7 @@ export function HostPlans({ hosts, asked }: { readonly hosts: readonly HostPlan[
           nowOf={steady.nowOf}
         />
       </SteadyArea>
-      {shown !== undefined && <HostPlanDialog host={steady.nowOf(shown)} close={() => show(undefined)} />}
+      {current !== undefined && <HostPlanDialog host={current} close={() => show(undefined)} />}
     </section>
   );
 }

@@ -106,9 +106,11 @@ function HostDialog({ host, close }: { readonly host: ListedHost; readonly close
       {host.state === "offline" ? (
         <p role="status">This host is offline. A shell can be opened once its agent is connected again.</p>
       ) : (
-        <ShellForm host={host} login={login} change={setLogin} />
+        <>
+          <ShellForm host={host} login={login} change={setLogin} />
+          <CommandLine line={`tsh ssh --proxy=${person.value?.proxy ?? ""} ${login === "" ? "LOGIN" : shellWord(login)}@${shellWord(host.name)}`} />
+        </>
       )}
-      <CommandLine line={`tsh ssh --proxy=${person.value?.proxy ?? ""} ${login === "" ? "<login>" : shellWord(login)}@${shellWord(host.name)}`} />
     </Dialog>
   );
 }

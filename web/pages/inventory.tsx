@@ -16,6 +16,7 @@ import { instanceState } from "../text/instance-state.ts";
 type Instance = InventoryPage["instances"][number];
 
 const refreshMs = 60_000;
+const keyOf = ({ server_id: id, services }: Instance): string => `${id} ${services.join()}`;
 
 /** Every host with its services, its version, its updater, and why it has that version. */
 export function Inventory() {
@@ -23,15 +24,17 @@ export function Inventory() {
     callPages<InventoryPage, Instance>("/inventory", { signal, entries: ({ instances }) => instances }),
   );
   useEvery(refreshMs, loaded.refresh);
+  const rows = loaded.value?.entries;
   const [shown, show] = useState<Instance>();
+  const current = shown && (rows?.find((row) => keyOf(row) === keyOf(shown)) ?? shown);
   return (
     <>
       <ListPage
         title="Inventory"
         noun="instance"
-        loaded={{ ...loaded, value: loaded.value?.entries }}
+        loaded={{ ...loaded, value: rows }}
         columns={columnsOf(show)}
-        keyOf={({ server_id: id, services }) => `${id} ${services.join()}`}
+        keyOf={keyOf}
         textOf={(one) =>
           `${one.hostname} ${one.server_id} ${one.services.join(" ")} ${one.version} ${one.upgrader} ${one.group ?? ""} ${one.status?.reason ?? ""} ${instanceState(one).text}`
         }
@@ -39,7 +42,7 @@ export function Inventory() {
         empty={<Empty title="Nothing has joined yet" />}
         foot={loaded.value?.isCut === true && <CutNote count={loaded.value.entries.length} noun="instance" more="tctl inventory ls lists all" />}
       />
-      {shown !== undefined && <InstanceDialog instance={shown} close={() => show(undefined)} />}
+      {current !== undefined && <InstanceDialog instance={current} close={() => show(undefined)} />}
     </>
   );
 }

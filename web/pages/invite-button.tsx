@@ -8,21 +8,31 @@ import { Failure } from "../parts/failure.tsx";
 import { sentenceOf } from "../parts/notice.tsx";
 import { TimeText } from "../parts/time-text.tsx";
 
+export interface InviteButtonFacts {
+  readonly user: string;
+  /** Called when the dialog with a new link closes: a list that is loaded earlier may leave its row out, and the link with it. */
+  readonly invited: () => void;
+}
+
 /** Makes an invite link for a user, whose password and code stop working at once. */
-export function InviteButton({ user }: { readonly user: string }) {
+export function InviteButton({ user, invited }: InviteButtonFacts) {
   const [isOpen, setOpen] = useState(false);
   if (!can("user", "update")) return null;
+  const close = (isMade: boolean): void => {
+    setOpen(false);
+    if (isMade) invited();
+  };
   return (
     <>
       <button type="button" onClick={() => setOpen(true)}>
         Invite or reset…<span class="hidden"> {user}</span>
       </button>
-      {isOpen && <InviteDialog user={user} close={() => setOpen(false)} />}
+      {isOpen && <InviteDialog user={user} close={close} />}
     </>
   );
 }
 
-function InviteDialog({ user, close }: { readonly user: string; readonly close: () => void }) {
+function InviteDialog({ user, close }: { readonly user: string; readonly close: (isMade: boolean) => void }) {
   const [made, setMade] = useState<NewInvite>();
   const [failure, setFailure] = useState<string>();
   const make = async (): Promise<void> => {
@@ -33,7 +43,7 @@ function InviteDialog({ user, close }: { readonly user: string; readonly close: 
     }
   };
   return (
-    <Dialog title={`Invite link for ${user}`} close={close} isKept={made !== undefined}>
+    <Dialog title={`Invite link for ${user}`} close={() => close(made !== undefined)} isKept={made !== undefined}>
       <Failure text={failure} />
       {made === undefined ? (
         <>

@@ -76,7 +76,11 @@ function TerminalView({ wish }: Pick<TerminalPage, "wish">) {
       <StateLine state={state} mode={wish.type === "join" ? wish.mode : undefined} again={again} />
       <div class="terminal-screen" ref={screen} />
       <p class="quiet terminal-keys">
-        <kbd>Ctrl</kbd> <kbd>F6</kbd> leaves the terminal by keyboard, <kbd>Ctrl</kbd> <kbd>Shift</kbd> <kbd>C</kbd> copies what is selected.
+        <kbd>Ctrl</kbd> <kbd>F6</kbd> leaves the terminal by keyboard
+        <span>
+          , <kbd>Ctrl</kbd> <kbd>Shift</kbd> <kbd>C</kbd> copies what is selected
+        </span>
+        .
       </p>
       {link !== undefined && <LinkDialog address={link} close={() => setLink(undefined)} />}
       {hasFiles && wish.type === "open" && <FilesDialog node={wish.node} login={wish.login} close={() => showFiles(false)} />}

@@ -15,7 +15,7 @@ export function UserActions({ document: { metadata, status }, reload }: UserActi
   return (
     <>
       {state === "locked" && can("user", "update") && <UnlockButton user={metadata.name} unlocked={reload} />}
-      <InviteButton user={metadata.name} />
+      <InviteButton user={metadata.name} invited={reload} />
     </>
   );
 }

@@ -51,7 +51,7 @@ export function ListPage<Row>({ title, noun, loaded, columns, keyOf, textOf, ord
           <span class="quiet count" role="status">
             {rows !== undefined && countOf({ found: found.length, all: rows.length, noun })}
           </span>
-          <FreshRows of={steady} noun={noun} />
+          <FreshRows of={steady} />
         </div>
         <Answer of={{ ...loaded, value: rows }}>
           {(all) => {

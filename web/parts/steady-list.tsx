@@ -2,7 +2,6 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Loaded } from "../api/load.ts";
 import { type SteadyRows, steadyRows } from "../lists/steady-rows.ts";
-import { countText } from "../text/size.ts";
 
 /** A list that is loaded again and again, and keeps its rows in their places while somebody is at them. */
 export interface SteadyList<Row> extends SteadyRows<Row> {
@@ -41,11 +40,11 @@ export function SteadyArea({ hold, children }: { hold(isHeld: boolean): void; re
 }
 
 /** How many rows wait. */
-export function FreshRows({ of: { fresh, gone }, noun }: { readonly of: Pick<SteadyList<unknown>, "fresh" | "gone">; readonly noun: string }) {
-  const parts = [...(fresh > 0 ? [countText(fresh, `new ${noun}`)] : []), ...(gone > 0 ? [`${gone.toLocaleString("en")} gone`] : [])];
+export function FreshRows({ of: { fresh, gone } }: { readonly of: Pick<SteadyList<unknown>, "fresh" | "gone"> }) {
+  const parts = [...(fresh > 0 ? [`${fresh.toLocaleString("en")} new`] : []), ...(gone > 0 ? [`${gone.toLocaleString("en")} gone`] : [])];
   return (
     <span class="quiet fresh" role="status">
-      {parts.length > 0 && `${parts.join(", ")}, shown when you leave the list`}
+      {parts.length > 0 && `${parts.join(", ")}. The list updates when you leave it.`}
     </span>
   );
 }

@@ -23,9 +23,23 @@ test.for<[more: Partial<Instance>, tone: InstanceState["tone"], text: string]>([
   [status({ reason: "outside_window" }), "wait", "waits for its window"],
   [status({ reason: "no_space" }), "warn", "disk is full"],
   [status({ reason: "timer_off" }), "warn", "timer off"],
-  [status({ upgrader: "none" }), "warn", "behind, no updater"],
-  [{ wanted: "1.8.2", ...status({ upgrader: "none" }) }, "idle", "no updater"],
+  [{ upgrader: "none" }, "warn", "behind, no updater"],
+  [{ upgrader: "none", ...status({ upgrader: "none" }) }, "warn", "behind, no updater"],
+  [{ upgrader: "none", wanted: "1.8.2" }, "idle", "no updater"],
+  [status({ reason: "major_mismatch" }), "warn", "needs a newer updater"],
   [{}, "warn", "has another version"],
+  [{ wanted: undefined, ...status({ reason: "not_wanted" }) }, "idle", "no version wanted"],
+  [{ services: ["auth"], upgrader: "none", wanted: undefined }, "good", "connected"],
 ])("%j is %s: %s", ([more, tone, text]) => {
   expect(instanceState({ ...instance, ...more })).toMatchObject({ tone, text });
+});
+
+test.for<[reason: NonNullable<Instance["status"]>["reason"], text: string]>([
+  ["timer_off", "timer off"],
+  ["updater_silent", "updater silent"],
+  ["updater_missing", "updater missing"],
+  ["not_configured", "not configured"],
+])("a host whose updater does not run (%s) is not up to date, whatever is wanted", ([reason, text]) => {
+  for (const wanted of ["1.8.2", "1.9.0"])
+    expect(instanceState({ ...instance, wanted, ...status({ reason }) })).toMatchObject({ tone: "warn", text });
 });
