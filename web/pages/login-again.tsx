@@ -9,7 +9,7 @@ import { Login } from "./login.tsx";
  */
 export function LoginAgain() {
   const element = useRef<HTMLDialogElement>(null);
-  useKeptOpen(true);
+  useKeptOpen(true, element);
   useEffect(() => {
     element.current?.showModal();
     const look = (): void => void (document.hidden || takeUp());

@@ -16,7 +16,7 @@ export interface DialogFacts {
 /** A dialog before the page: focus stays within it, and returns to where it was. */
 export function Dialog({ title, close, children, wide = false, isKept = false }: DialogFacts) {
   const element = useRef<HTMLDialogElement>(null);
-  useKeptOpen(isKept);
+  useKeptOpen(isKept, element);
   // A selection that is drawn out of the dialog ends beside it, and is a click there.
   const isPressedBeside = useRef(false);
   const id = useId();
