@@ -73,8 +73,8 @@ function skips({ name, assertionResults }: FileResult): string[] {
   return assertionResults
     .filter(({ status }) => status !== "passed" && status !== "failed")
     .map(({ title, ancestorTitles, meta }) => {
-      const told = [title, ...ancestorTitles].map((text) => /\(skipped: (.+)\)$/.exec(text)?.[1]).find((reason) => reason !== undefined);
-      return meta?.skipNote ?? told ?? `${relative(root, name)} gives no reason`;
+      const inTitle = [title, ...ancestorTitles].map((text) => /\(skipped: (.+)\)$/.exec(text)?.[1]).find((reason) => reason !== undefined);
+      return meta?.skipNote ?? inTitle ?? `${relative(root, name)} gives no reason`;
     });
 }
 

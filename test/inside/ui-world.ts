@@ -9,6 +9,10 @@ import { startTestCluster, type TestCluster } from "./open-cluster.ts";
 /** Where pictures of pages go; left out: none are made. */
 const pictures = process.env.UI_PICTURES;
 
+/** Sizes of the page's window. */
+export const desk = { width: 1280, height: 800 };
+export const phone = { width: 320, height: 640 };
+
 /** A small cluster for the stories of the Web UI, with Chromium: four hosts, one of which offers the application grafana. */
 export interface UiWorld extends AsyncDisposable {
   readonly cluster: TestCluster;

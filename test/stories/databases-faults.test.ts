@@ -197,14 +197,15 @@ describe.skipIf(noPostgres !== undefined)(`kill -9 in the middle of transactions
     ).toEqual([]);
     const batches = new Set(lines(await inOrders("select distinct batch from batches")).map(Number));
     expect(ledger.copied.filter((batch) => !batches.has(batch))).toEqual([]);
-    expect(ledger.committed.length).toBeGreaterThanOrEqual(3 * moments);
+    expect(ledger.committed.length).toBeGreaterThan(20);
   });
 
   /** Errors that clients of each see: its own words for the end of a session, or the end of the connection. */
   const told = {
     MariaDB:
-      /^(?:PROTOCOL_CONNECTION_LOST|ECONNRESET|EPIPE|ECONNREFUSED|ER_SERVER_SHUTDOWN|ER_CONNECT_TO_FOREIGN_DATA_SOURCE|\w+ .*\b(?:agent|connection|database)\b) /,
-    Redis: /^(?:ECONNRESET$|EPIPE$|ECONNREFUSED$|Connection is closed\.$|ERR .*\b(?:agent|connection|database)\b)/,
+      /^(?:PROTOCOL_CONNECTION_LOST|ECONNRESET|EPIPE|ECONNREFUSED|ER_SERVER_SHUTDOWN|ER_CONNECT_TO_FOREIGN_DATA_SOURCE|\w+ .*(?:no connected agent offers|the connection to the database broke|the server of database shop closed the connection)) /,
+    Redis:
+      /^(?:ECONNRESET$|EPIPE$|ECONNREFUSED$|Connection is closed\.$|ERR .*(?:is unreachable|no connection to|no connected agent offers|the connection to the database broke|the server of database cache closed the connection))/,
   };
   test.for(["MariaDB", "Redis"] as const)("the ledger of %s: everything acknowledged, nothing twice", async (name, { skip }) => {
     const missing = name === "MariaDB" ? noMariadb : noRedis;
@@ -214,7 +215,8 @@ describe.skipIf(noPostgres !== undefined)(`kill -9 in the middle of transactions
     const [known, { committed, errors }] = [new Set(there), other.ledger];
     expect(committed.filter((n) => !known.has(n))).toEqual([]);
     expect(there).toHaveLength(known.size);
-    expect(committed.length).toBeGreaterThanOrEqual(3 * moments);
+    // Four before the first moment, and three after each.
+    expect(committed.length).toBeGreaterThanOrEqual(4 + 3 * moments);
     // The database, the agent and the proxy were killed.
     expect(errors.length).toBeGreaterThanOrEqual(3);
     expect(errors.filter((one) => !told[name].test(one))).toEqual([]);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TestCluster } from "../inside/open-cluster.ts";
-import { openUiWorld, type UiWorld } from "../inside/ui-world.ts";
+import { desk, openUiWorld, phone, type UiWorld } from "../inside/ui-world.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { codeAt } from "../world/one-time-code.ts";
 import { takeDownloads } from "../world/take-downloads.ts";
@@ -21,11 +21,6 @@ const rollout = {
     ],
   },
 };
-
-const [desk, phone] = [
-  { width: 1280, height: 800 },
-  { width: 320, height: 640 },
-];
 
 describe.skipIf(!hasProgram("chromium"))("updates and the audit log in the Web UI in Chromium", () => {
   let world: UiWorld;

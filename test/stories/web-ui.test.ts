@@ -3,15 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestAgent } from "../inside/connect-agent.ts";
 import type { TestUser } from "../inside/enrol-user.ts";
 import type { TestCluster } from "../inside/open-cluster.ts";
-import { openUiWorld, type UiWorld } from "../inside/ui-world.ts";
+import { desk, openUiWorld, phone, type UiWorld } from "../inside/ui-world.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { codeAt } from "../world/one-time-code.ts";
 import { faultsOf, type UiPage } from "../world/ui-page.ts";
-
-const [desk, phone] = [
-  { width: 1280, height: 800 },
-  { width: 320, height: 640 },
-];
 
 describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
   let world: UiWorld;

@@ -31,6 +31,7 @@ const newer = ["db_type", "db_origin", "db_labels", "db_roles"];
 
 /** Audit events with the fields of `dbSession`; keeps their exact types. */
 export function databaseEvents<const Specs extends AuditEventSpecs>(specs: Specs): Specs {
+  // The names and fields are the same; `Object.fromEntries` forgets their types.
   return Object.fromEntries(Object.entries(specs).map(([name, spec]) => [name, { ...spec, newer }])) as unknown as Specs;
 }
 
