@@ -38,7 +38,7 @@ test:
 	@mkdir -p $(reports); rm -f $(reports)/stories.json; [ "$(CHECKED)" = 1 ] || rm -f $(reports)/unit.json
 	@checked=0; [ "$(CHECKED)" = 1 ] || node scripts/check.ts || checked=1; \
 	built=0; node scripts/build.ts || built=1; \
-	if [ $$built = 0 ]; then STORIES_REPORT=$(reports)/stories.json vitest run --project slow --project 'stories*' || true; fi; \
+	if [ $$built = 0 ]; then STORIES_REPORT=$(reports)/stories.json NODE_COMPILE_CACHE=$(CURDIR)/.cache/modules vitest run --project slow --project 'stories*' || true; fi; \
 	node scripts/test-summary.ts $(reports)/unit.json $(reports)/stories.json && [ $$checked = 0 ]
 
 # What a release needs: some three hours.

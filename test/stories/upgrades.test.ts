@@ -81,7 +81,9 @@ test("a critical version is installed at once, whatever the window", { timeout: 
   await using host = await site().host();
   await scheduled(host, "closed");
   await host.follow("critical/next");
-  expect(await host.tick()).toMatchObject({ reason: "upgraded", current: versions.next, signed_at: expect.any(Number) });
+  const ended = { reason: "upgraded", current: versions.next, signed_at: expect.any(Number) };
+  expect(await host.tick()).toMatchObject(ended);
+  expect(JSON.parse(await host.machine.output(["platform-upgrade", "status", "--format=json"]))).toMatchObject(ended);
   await host.connected(versions.next);
 
   // It has seen the auth service's signature: what somebody else has signed, or is too low for the host's admin, is not taken.

@@ -10,6 +10,7 @@ import { makeUser, type User, type UserOptions } from "./cluster-user.ts";
 import { freePorts } from "./free-port.ts";
 import { program, run } from "./program.ts";
 import { type Service, startService } from "./service.ts";
+import { tctlInside } from "./tctl-inside.ts";
 import { until } from "./until.ts";
 
 export interface ClusterOptions {
@@ -84,6 +85,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       return (await run("curl", ["-ksf", "--max-time", "2", `https://${proxy}/webapi/ping`], { netns })).status === 0;
     });
   };
+  const adminEnv = { PLATFORM_DATA_DIR: join(dir, "control"), TSH_HOME: join(dir, "no-tsh") };
   const agents: Agent[] = [];
   const proxies: ProxyProcess[] = [];
   const cluster: Cluster = {
@@ -102,8 +104,9 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       cluster.proxyService = startProxyService();
       await ready();
     },
-    ...clusterAdmin((args, more = {}) =>
-      run(program("tctl"), args, { netns, ...more, env: { PLATFORM_DATA_DIR: join(dir, "control"), TSH_HOME: join(dir, "no-tsh"), ...more.env } }),
+    ...clusterAdmin(
+      (args, more = {}) => run(program("tctl"), args, { netns, ...more, env: { ...adminEnv, ...more.env } }),
+      netns === undefined ? (args, { input = "" } = {}) => tctlInside(args, adminEnv, input.toString()) : undefined,
     ),
     addProxy: async (wanted) => {
       const made = await makeProxy(cluster, { platform, netns, ...facts, ...wanted });

@@ -9,6 +9,8 @@ const root = resolve(import.meta.dirname, "../..");
 const there = "/opt/source";
 const node = `${there}/node_modules/node-linux-${process.arch}/bin/node`;
 const script = `${there}/test/world/call-installer.ts`;
+/** Compiled sources are kept for the next call on the machine: without, a call takes four times the processor time. */
+const kept = { NODE_COMPILE_CACHE: "/run/call-installer" };
 
 export interface Called {
   readonly value?: unknown;
@@ -55,7 +57,7 @@ export class InstallerHost implements AsyncDisposable {
 
   /** Calls a method of the installer with the detected package manager; throws any other error than UpgradeError. */
   async call(method: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<Called> {
-    const done = await this.machine.run([node, script, "auto", method, ...args], { env });
+    const done = await this.machine.run([node, script, "auto", method, ...args], { env: { ...kept, ...env } });
     if (done.status !== 0) throw new Error(`${method}: exit ${done.status}\n${done.stderr}`);
     const answer: Omit<Called, "log"> = JSON.parse(done.stdout);
     return { ...answer, log: done.stderr };

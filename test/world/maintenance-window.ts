@@ -8,7 +8,7 @@ const roomMinutes = 8;
  * Gives the cluster one maintenance window: the hour that begins so many hours after this one began; 0 is the hour that runs: near
  * its end this waits for the next one, so that no window closes or opens under a story.
  */
-export async function setWindow(cluster: Pick<Cluster, "tctl">, hoursAhead: number, options: { readonly todayOnly?: boolean } = {}): Promise<void> {
+export async function setWindow(cluster: Pick<Cluster, "put">, hoursAhead: number, options: { readonly todayOnly?: boolean } = {}): Promise<void> {
   if (hoursAhead === 0) await until("an hour with room in it", () => new Date().getUTCMinutes() < 60 - roomMinutes, (roomMinutes + 1) * 60_000);
   const now = new Date();
   const day = now.toLocaleDateString("en", { weekday: "short", timeZone: "UTC" });
@@ -16,6 +16,5 @@ export async function setWindow(cluster: Pick<Cluster, "tctl">, hoursAhead: numb
     ...["kind: cluster_maintenance_config", "spec:", "  agent_upgrades:", `    utc_start_hour: ${(now.getUTCHours() + hoursAhead) % 24}`],
     ...(options.todayOnly === true ? [`    weekdays: [${day}]`] : []),
   ];
-  const done = await cluster.tctl(["create", "-f", "-"], { input: `${lines.join("\n")}\n` });
-  if (done.status !== 0) throw new Error(`tctl create: exit ${done.status}\n${done.stderr}`);
+  await cluster.put(`${lines.join("\n")}\n`);
 }

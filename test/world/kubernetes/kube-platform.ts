@@ -115,11 +115,11 @@ export class KubePlatform implements AsyncDisposable {
     const user = await this.cluster.user(name, { roles: role });
     const kubeconfig = join(user.home, "kubeconfig");
     const env = { HOME: user.home, TSH_HOME: user.home, KUBECONFIG: kubeconfig };
-    await until("the agent offers the cluster", async () =>
-      (await user.tsh(["kube", "ls", "--format=names"])).stdout.split("\n").includes(this.kube),
-    );
-    const done = await user.tsh(["kube", "login", this.kube], { env });
-    if (done.status !== 0) throw new Error(`tsh kube login: ${done.stdout}${done.stderr}`);
+    await until("the agent offers the cluster, and the user has logged in to it", async () => {
+      const done = await user.tsh(["kube", "login", this.kube], { env });
+      if (done.status !== 0) throw new Error(`tsh kube login: ${done.stdout}${done.stderr}`);
+      return true;
+    });
     return {
       ...{ user, kubeconfig, env },
       kubectl: async (version, args, options = {}) =>
