@@ -107,8 +107,10 @@ export interface EngineSession {
   mayUse?(name: string): boolean;
   /** A sign of the user's activity, for client_idle_timeout. */
   touch(): void;
-  /** Bytes for the audit's summary. */
+  /** Bytes for the audit's summary. Call this for those `received` from the client once they have gone on: events before are then of queries that the server got. */
   count(bytes: { readonly received?: number; readonly transmitted?: number }): void;
+  /** For the audit's summary: the process of a PostgreSQL server. */
+  servedBy?(postgresPid: number): void;
 }
 
 /**

@@ -126,10 +126,13 @@ class FrameRelay {
     if (this.#isOver) return;
     const { client, server, fromClient, onClient } = this.#relayed;
     const room = writePieces(server, this.#toServer, pieces);
-    if (fromClient.failure !== undefined) return void this.#end({ reason: toPlatformError(fromClient.failure), malformed: "client" });
+    const held = onClient?.(bytes);
+    if (fromClient.failure !== undefined) {
+      held?.catch(() => {});
+      return void this.#end({ reason: toPlatformError(fromClient.failure), malformed: "client" });
+    }
     this.#isFull ||= !room;
     if (!room) client.pause();
-    const held = onClient?.(bytes);
     if (held !== undefined) this.#hold(held);
     this.#isUnsafe = false;
     if (this.#hasClientEnd) this.#onClientEnd();

@@ -34,6 +34,8 @@ export interface InsideEngineSession {
   readonly events: DatabaseEvent[];
   readonly logins: { readonly names: DatabaseNames; readonly userAgent?: string | undefined; readonly replication?: LoginFacts["replication"] }[];
   readonly bytes: { received: number; transmitted: number };
+  /** Processes of PostgreSQL servers. */
+  readonly pids: number[];
   /** Connections to servers, the agent's end, in order. */
   readonly dialled: Socket[];
   /** Ends the session with this reason. */
@@ -51,6 +53,7 @@ export function sessionAround(client: Socket, options: EngineSessionOptions): Om
   const events: DatabaseEvent[] = [];
   const logins: InsideEngineSession["logins"] = [];
   const bytes = { received: 0, transmitted: 0 };
+  const pids: number[] = [];
   const dialled: Socket[] = [];
   const over = new AbortController();
   const session: EngineSession = {
@@ -90,8 +93,9 @@ export function sessionAround(client: Socket, options: EngineSessionOptions): Om
       bytes.received += received;
       bytes.transmitted += transmitted;
     },
+    servedBy: (pid) => void pids.push(pid),
   };
-  return { session, events, logins, bytes, dialled, end: (why) => over.abort(why) };
+  return { session, events, logins, bytes, pids, dialled, end: (why) => over.abort(why) };
 }
 
 function serverAccess(user: string, port: number, { tls, refusal }: Pick<EngineSessionOptions, "tls" | "refusal">): ServerAccess {

@@ -34,6 +34,7 @@ export async function relaySession(open: OpenSession): Promise<PlatformError | u
   const timer = setTimeout(() => end(new PlatformError("unavailable", `the server's login took more than ${loginMs / 1000} s`)), loginMs);
   let issued: IssuedKey | undefined;
   const replaceKey = (key: CancelKey): CancelKey | undefined => {
+    session.servedBy?.(key.pid);
     issued = issueKey(open, key);
     return issued?.key;
   };

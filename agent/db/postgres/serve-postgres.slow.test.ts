@@ -52,12 +52,16 @@ describe("the engine of PostgreSQL", () => {
     await expect.poll(() => got).toBe(ahead.toString("latin1"));
     one.near.write(sync);
     await expect.poll(() => got).toBe(Buffer.concat([ahead, sync]).toString("latin1"));
+    const { received } = one.bytes;
     one.near.write(query("drop table t"));
     await audit.recorded(4);
     audit.fail(new PlatformError("unavailable", "the host could not record it"));
     expect(await one.all()).toContain("the host could not record it");
     expect(await one.served).toMatchObject({ code: "unavailable" });
     expect(got).not.toContain("drop table");
+    // So the summary says that this one was not sent.
+    expect(one.bytes.received).toBe(received);
+    expect(one.pids).toEqual([serverPid]);
   });
 
   test("the recording has each query with its result", async () => {

@@ -122,6 +122,10 @@ export class DbSession implements EngineSession {
     this.#events.count(bytes);
   }
 
+  servedBy(postgresPid: number): void {
+    this.#events.servedBy(postgresPid);
+  }
+
   /** Call this once the engine is done: records the end. Never throws. */
   async close(reason: PlatformError | undefined): Promise<void> {
     clearTimeout(this.#loginTimer);

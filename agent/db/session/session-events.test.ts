@@ -54,6 +54,25 @@ describe("a session of a database", () => {
     }
   });
 
+  test("the summary says how many queries have events but did not go on, where they wait for these, and which process served it", async () => {
+    for (const [strict, received, unsent] of [
+      [true, 0, 2],
+      [true, 9, 1],
+      [false, 0, undefined],
+    ] as const) {
+      const { session, events } = sessions.open(strict ? { options: { record_session: { default: "strict" } } } : {});
+      await session.login(loginNames);
+      session.servedBy(4_711);
+      await session.record({ event: "db.session.query", success: true, db_query: "select 1" });
+      session.count({ received });
+      await session.record({ event: "db.session.query", success: true, db_query: "select 2" });
+      await session.close(undefined);
+      const end = events.find(({ event }) => event === "db.session.end");
+      expect(end).toMatchObject({ queries: 2, postgres_pid: 4_711 });
+      expect(end !== undefined && Reflect.get(end, "queries_unsent")).toBe(unsent);
+    }
+  });
+
   describe("whose later events cannot be kept", () => {
     const record = async (facts: AuditFacts): Promise<void> => {
       if (facts.event === "db.session.query") throw full;

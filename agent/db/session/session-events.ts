@@ -31,6 +31,10 @@ export class SessionEvents {
   readonly #started: Date;
   readonly #bytes = { received: 0, transmitted: 0 };
   #queries = 0;
+  /** Of these, those recorded since bytes of the client last went on to the server; of a session alone in which they wait for their events. */
+  #unsent = 0;
+  #isStrict = false;
+  #postgresPid: number | undefined;
   /** Roles at the server of an account that the agent makes. */
   #roles: readonly string[] = [];
 
@@ -64,6 +68,7 @@ export class SessionEvents {
   /** The queue for the events of a session that has begun. `end`: as in AuditQueue. */
   queue(end: ((why: PlatformError) => void) | undefined): AuditQueue {
     const { audit, log } = this.#deps;
+    this.#isStrict = end !== undefined;
     const mass = { owner: { service: "db", user: this.#options.user }, patienceMs: end === undefined ? patienceMs : 0 } as const;
     // It has logged in, which it does once: they stay the same.
     const common = this.#common();
@@ -72,19 +77,29 @@ export class SessionEvents {
 
   /** Counts an event for the summary. */
   tally({ event }: DatabaseEvent): void {
-    if (event === "db.session.query" || event.endsWith(".execute")) this.#queries += 1;
+    if (event !== "db.session.query" && !event.endsWith(".execute")) return;
+    this.#queries += 1;
+    if (this.#isStrict) this.#unsent += 1;
   }
 
-  /** Counts bytes for the summary. */
+  /** Counts bytes for the summary. `received`: they, and all queries so far, have gone on to the server. */
   count({ received = 0, transmitted = 0 }: { readonly received?: number; readonly transmitted?: number }): void {
+    if (received > 0) this.#unsent = 0;
     this.#bytes.received += received;
     this.#bytes.transmitted += transmitted;
+  }
+
+  /** The server's process of this session. */
+  servedBy(postgresPid: number): void {
+    this.#postgresPid = postgresPid;
   }
 
   /** Records the end of a session that had begun. Never throws. */
   async ended(reason: PlatformError | undefined): Promise<void> {
     const counts = { bytes_transmitted: this.#bytes.transmitted, bytes_received: this.#bytes.received, queries: this.#queries };
-    const end = { session_start: this.#started.toISOString(), ...counts, ...(reason && { reason: reason.message.slice(0, 2000) }) };
+    const [unsent, pid] = [this.#unsent, this.#postgresPid];
+    const more = { ...(unsent > 0 && { queries_unsent: unsent }), ...(pid !== undefined && { postgres_pid: pid }) };
+    const end = { session_start: this.#started.toISOString(), ...counts, ...more, ...(reason && { reason: reason.message.slice(0, 2000) }) };
     await recordOrLog(this.#deps, { event: "db.session.end", ...this.#common(), ...end });
   }
 

@@ -32,7 +32,9 @@ const newer = ["db_type", "db_origin", "db_labels", "db_roles"];
 /** Audit events with the fields of `dbSession`; keeps their exact types. */
 export function databaseEvents<const Specs extends AuditEventSpecs>(specs: Specs): Specs {
   // The names and fields are the same; `Object.fromEntries` forgets their types.
-  return Object.fromEntries(Object.entries(specs).map(([name, spec]) => [name, { ...spec, newer }])) as unknown as Specs;
+  return Object.fromEntries(
+    Object.entries(specs).map(([name, spec]) => [name, { ...spec, newer: [...newer, ...(spec.newer ?? [])] }]),
+  ) as unknown as Specs;
 }
 
 /** Longest text of a query or statement in an event, characters. Its source truncates it. */
@@ -62,11 +64,24 @@ export const dbSessionEvents = databaseEvents({
       settings: z.array(text).max(maxSettings).optional(),
     },
   },
-  /** `reason`: why it ended, if a rule, a lock or a failure ended it. */
+  /**
+   * `reason`: why it ended, if a rule, a lock or a failure ended it. `queries_unsent`: how many of the last of its `queries` did not go to the server any more, though
+   * they have events. `postgres_pid`: the server's process of a PostgreSQL session.
+   */
   "db.session.end": {
     code: "TDB01I",
     reporters: ["node"],
-    fields: { ...dbSession, session_start: moment, bytes_transmitted: count, bytes_received: count, queries: count, reason: text.optional() },
+    newer: ["queries_unsent", "postgres_pid"],
+    fields: {
+      ...dbSession,
+      session_start: moment,
+      bytes_transmitted: count,
+      bytes_received: count,
+      queries: count,
+      queries_unsent: count.optional(),
+      postgres_pid: count.optional(),
+      reason: text.optional(),
+    },
   },
   /** A query or command that was passed on to the server, or refused on the way. `script_sha1`: of the whole script of Redis in it, as EVALSHA names it. */
   "db.session.query": {
