@@ -1,6 +1,8 @@
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "ioredis";
+import { createConnection } from "mysql2/promise";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type FragileServer, type Mariadb, noMariadb, noRedis, startMariadb, startRedis } from "../world/database-servers.ts";
@@ -23,6 +25,14 @@ interface Fault {
   readonly told: RegExp | undefined;
 }
 
+/** A command at another server that has no answer when something fails. */
+interface WaitingCommand {
+  readonly name: "MariaDB" | "Redis";
+  /** The error that it gets; undefined: it was answered after all. */
+  readonly told: Promise<string | undefined>;
+  readonly end: () => void;
+}
+
 /** `tsh` is left, and says so: the transaction waits between two messages. */
 const reportedByTsh = /^08006$/;
 
@@ -35,6 +45,19 @@ interface OtherServer {
   /** The numbers that it has. */
   readonly numbers: () => Promise<readonly number[]>;
 }
+
+/** Errors that clients of each see in the ledgers: its own words for the end of a session, or the end of the connection. */
+const told = {
+  MariaDB:
+    /^(?:PROTOCOL_CONNECTION_LOST|ECONNRESET|EPIPE|ECONNREFUSED|ER_SERVER_SHUTDOWN|ER_CONNECT_TO_FOREIGN_DATA_SOURCE|\w+ .*(?:no connected agent offers|the connection to the database broke|the server of database shop closed the connection)) /,
+  Redis:
+    /^(?:ECONNRESET$|EPIPE$|ECONNREFUSED$|Connection is closed\.$|ERR .*(?:is unreachable|no connection to|no connected agent offers|the connection to the database broke|the server of database cache closed the connection|the connection to the agent of this database was lost))/,
+};
+/** Those of a command that awaited its answer when its server was killed. */
+const otherTold = {
+  MariaDB: /the connection to the database broke|the server of database shop closed the connection/,
+  Redis: /the connection to the database broke|the server of database cache closed the connection/,
+};
 
 const redisPassword = "hunter2";
 
@@ -131,6 +154,35 @@ describe.skipIf(noPostgres !== undefined)(`kill -9 in the middle of transactions
     });
   }
 
+  /** Commands that take longer than the fault, on connections of their own. */
+  async function waitingCommands(): Promise<readonly WaitingCommand[]> {
+    return await Promise.all(
+      others.map(async ({ name, local: { port } }) => {
+        const host = "127.0.0.1";
+        if (name === "MariaDB") {
+          const connection = await until("a connection to MariaDB", () => createConnection({ host, port, user: "writer", database: "shop" }));
+          connection.on("error", () => {});
+          return { name, told: errorOf(connection.query("select sleep(100)")), end: () => connection.destroy() };
+        }
+        const login = { username: "writer", password: redisPassword, lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 };
+        const client = await until("a connection to Redis", async () => {
+          const one = new Redis({ host, port, ...login });
+          one.on("error", () => {});
+          await one.connect();
+          return one;
+        });
+        return { name, told: errorOf(client.blpop("nothing", 100)), end: () => client.disconnect() };
+      }),
+    );
+  }
+
+  async function errorOf(answer: Promise<unknown>): Promise<string | undefined> {
+    return await answer.then(
+      () => undefined,
+      (thrown: Error) => thrown.message,
+    );
+  }
+
   /** A COPY of many rows on its way out: what has come until its end. */
   function copyOut() {
     const rows = "select i, md5(i::text), case when i % 100 = 0 then pg_sleep(0.005) end from generate_series(1, 20000000) i";
@@ -149,6 +201,7 @@ describe.skipIf(noPostgres !== undefined)(`kill -9 in the middle of transactions
       const fault = faults[moment % faults.length] as Fault;
       const held = await openTransaction(moment + 1);
       const lost = once(held, "error").then(([thrown]) => codeOf(thrown));
+      const waiting = await waitingCommands();
       const outward = copyOut();
       await until("rows come", () => outward.come() > 0);
       // Not a wait for anything: the moment is what is random.
@@ -163,12 +216,16 @@ describe.skipIf(noPostgres !== undefined)(`kill -9 in the middle of transactions
         outward.kill();
       } else {
         expect(await lost, fault.name).toMatch(fault.told);
+        const byTsh = /the connection to the agent of this database was lost/;
+        for (const { name, told: answer } of waiting)
+          expect(await answer, `${name} after ${fault.name}`).toMatch(fault.name === "the database" ? otherTold[name] : byTsh);
         const { text, status } = await outward.whole;
         expect(status, fault.name).not.toBe(0);
         const lines = text.split("\n");
         expect(lines.pop(), fault.name).toBe("");
         expect(lines.every((line, index) => line.startsWith(`${index + 1}\t`))).toBe(true);
       }
+      for (const one of waiting) one.end();
       await fault.back();
       const [commits, copies] = [ledger.committed.length, ledger.copied.length];
       const before = others.map((other) => other.ledger.committed.length);
@@ -200,13 +257,6 @@ describe.skipIf(noPostgres !== undefined)(`kill -9 in the middle of transactions
     expect(ledger.committed.length).toBeGreaterThan(20);
   });
 
-  /** Errors that clients of each see: its own words for the end of a session, or the end of the connection. */
-  const told = {
-    MariaDB:
-      /^(?:PROTOCOL_CONNECTION_LOST|ECONNRESET|EPIPE|ECONNREFUSED|ER_SERVER_SHUTDOWN|ER_CONNECT_TO_FOREIGN_DATA_SOURCE|\w+ .*(?:no connected agent offers|the connection to the database broke|the server of database shop closed the connection)) /,
-    Redis:
-      /^(?:ECONNRESET$|EPIPE$|ECONNREFUSED$|Connection is closed\.$|ERR .*(?:is unreachable|no connection to|no connected agent offers|the connection to the database broke|the server of database cache closed the connection))/,
-  };
   test.for(["MariaDB", "Redis"] as const)("the ledger of %s: everything acknowledged, nothing twice", async (name, { skip }) => {
     const missing = name === "MariaDB" ? noMariadb : noRedis;
     const other = others.find((one) => one.name === name);

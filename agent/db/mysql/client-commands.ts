@@ -8,6 +8,8 @@ import { maxPayload } from "./wire.ts";
 
 /** COM_PING: goes to the server in place of a refused command, so that the refusal comes in the order of the commands. */
 const ping = Buffer.of(0x0e);
+/** COM_QUIT. */
+const quit = 0x01;
 /** Bytes of a packet that broke the protocol, for the audit; never a text of it. */
 const shownBytes = 16;
 
@@ -26,6 +28,7 @@ export class ClientCommands {
   readonly #replies: Replies;
   #open: Open | undefined;
   #first: Buffer = Buffer.alloc(0);
+  #hasLeft = false;
 
   constructor(facts: CommandFacts, replies: Replies) {
     this.#facts = facts;
@@ -34,6 +37,11 @@ export class ClientCommands {
 
   get format(): FrameFormat {
     return { ...packetFormat, keep: () => (this.#open === undefined ? keptOfCommand : 0) };
+  }
+
+  /** Whether the client has said goodbye (COM_QUIT). */
+  get hasLeft(): boolean {
+    return this.#hasLeft;
   }
 
   /** The beginning of the latest command. */
@@ -49,6 +57,7 @@ export class ClientCommands {
     if (this.#open !== undefined) return this.#further(this.#open, payload, sequence);
     this.#first = Buffer.from(Buffer.concat([header, body.subarray(0, shownBytes - header.length)]));
     if (sequence !== 0) throw new PlatformError("invalid", `a command has the packet number ${sequence} instead of 0`);
+    this.#hasLeft ||= body[0] === quit;
     const whole = payload < maxPayload;
     const decision = decideCommand({ body: whole ? body : Buffer.from(body), length: payload, whole }, this.#facts);
     if (decision === undefined) throw new PlatformError("invalid", `the command ${body[0] ?? "without a number"} is not known`);

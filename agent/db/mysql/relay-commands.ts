@@ -138,10 +138,13 @@ class CommandRelay {
     this.#room = undefined;
   }
 
-  /** A server that leaves before it has answered. */
+  /** A server that leaves before it has answered, or between two commands without a word. */
   onServerEnd(): void {
-    if (this.#replies.waiting === 0 || !this.fromServer.atBoundary || this.fromServer.heldBytes > 0) return;
-    const { name } = this.#relayed.session.database;
+    if (!this.fromServer.atBoundary || this.fromServer.heldBytes > 0) return;
+    const { client, database } = this.#relayed.session;
+    const isExpected = this.#commands.hasLeft || this.#replies.hasFarewell || client.readableEnded;
+    if (this.#replies.waiting === 0 && isExpected) return;
+    const { name } = database;
     this.#stop.abort(new PlatformError("unavailable", `the server of database ${name} closed the connection`));
   }
 

@@ -48,6 +48,7 @@ export class Replies {
   /** Definitions that are still to come, by group: those of parameters, then those of columns. */
   #definitions: number[] = [];
   #continues = false;
+  #hasFarewell = false;
   #next = 0;
   #commandNext = 1;
   #counts = noCounts();
@@ -64,6 +65,11 @@ export class Replies {
   /** Whether a packet of the server is not complete though its frame is: nothing may be inserted. */
   get continues(): boolean {
     return this.#continues;
+  }
+
+  /** Whether the server has given a reason for its end. */
+  get hasFarewell(): boolean {
+    return this.#hasFarewell;
   }
 
   /** Bytes of the next packet that are looked at. */
@@ -122,6 +128,7 @@ export class Replies {
 
   /** The server's own last words. */
   #unasked(body: Buffer): Verdict {
+    this.#hasFarewell ||= body[0] === 0xff;
     if (body[0] === 0xff) return "pass";
     throw new PlatformError("invalid", "the database sent an answer without a command");
   }

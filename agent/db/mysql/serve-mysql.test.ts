@@ -188,6 +188,27 @@ test("a kill of a high number that is not known here goes to a server that gives
   ]);
 });
 
+test("a server that leaves between two commands is reported, but where it has a reason of its own or the client has left", async () => {
+  const left = Buffer.of(1);
+  for (const [last, goodbye, reason] of [
+    [Buffer.alloc(0), Buffer.alloc(0), "the server of database orders closed the connection"],
+    [errorPacket(0, { code: 4031, state: "HY000", message: "idle" }), Buffer.alloc(0), undefined],
+    [Buffer.alloc(0), packet(0, left), undefined],
+  ] as const) {
+    server.serve = async (socket) => {
+      socket.write(okPacket(3, 2));
+      if (goodbye.length > 0) await read(socket, 0);
+      socket.end(last);
+    };
+    const { near, ended } = await server.start();
+    await logIn(near);
+    near.write(goodbye);
+    if (reason !== undefined || last.length > 0) expect(parseError(await read(near, 0)).message).toBe(reason ?? "idle");
+    near.end();
+    expect((await ended)?.message).toBe(reason);
+  }
+});
+
 test("a server that leaves before it has answered is reported in the protocol's words", async () => {
   server.serve = async (socket) => {
     socket.write(okPacket(3, 2));

@@ -1,4 +1,4 @@
-import { wordsAtLoss } from "../../../core/databases/postgres/words-at-loss.ts";
+import { wordsAtLoss } from "../../../core/databases/words-at-loss.ts";
 import { toPlatformError } from "../../../core/errors/platform-error.ts";
 import { relay } from "../../../core/transport/relay.ts";
 import type { Call } from "../../command.ts";
@@ -76,7 +76,7 @@ async function openAgentsPort({ call, database: { protocol }, agents, members }:
     if (opened === undefined) return;
     await using session = opened;
     const stream = members === undefined ? session.stream : withLocalPorts(session.stream, members);
-    const lastWords = protocol === "postgres" ? wordsAtLoss(stream, "the connection to the agent of this database was lost") : undefined;
+    const lastWords = wordsAtLoss(protocol, { client: socket, server: stream }, "the connection to the agent of this database was lost");
     await relay(socket, stream, { signal, lastWords });
     if (stream.errored !== null && stream !== session.stream) throw stream.errored;
   });

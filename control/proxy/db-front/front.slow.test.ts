@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { errorPacket } from "../../../core/databases/mysql/error-packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { DbProtocol } from "../../../core/resources/db.ts";
-import { nextBytes } from "../../../test/inside/stream-bytes.ts";
+import { allBytes, nextBytes } from "../../../test/inside/stream-bytes.ts";
 import { postgresClient, refusalOf, startup } from "./testing/front-clients.ts";
 import { type FrontWorld, frontWorld } from "./testing/front-world.ts";
 
@@ -76,4 +76,13 @@ test("MongoDB and Redis: TLS at once, and every byte after it is the agent's", a
     tls.destroy();
   }
   expect(world.reached.map(({ request }) => request.target)).toEqual(["mongodb", "redis"]);
+});
+
+test("Redis: a client whose agent is lost gets an error for the command that awaits its reply", async () => {
+  world.serve = (client) => void client.once("data", () => client.once("data", () => client.destroy()).write("+PONG\r\n"));
+  const tls = await world.tls(await world.dial("redis"), await world.certificate("redis", "reader"));
+  tls.write("PING\r\n");
+  expect(String(await nextBytes(tls))).toBe("+PONG\r\n");
+  tls.write("*1\r\n$4\r\nPING\r\n");
+  expect(String(await allBytes(tls))).toBe("-ERR the connection to the agent of this database was lost (connect again)\r\n");
 });

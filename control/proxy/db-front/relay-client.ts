@@ -1,6 +1,7 @@
 import type { TLSSocket } from "node:tls";
-import { wordsAtLoss } from "../../../core/databases/postgres/words-at-loss.ts";
+import type { LostEnds } from "../../../core/databases/lost-ends.ts";
 import { refusals } from "../../../core/databases/refusals.ts";
+import { wordsAtLoss } from "../../../core/databases/words-at-loss.ts";
 import { toPlatformError } from "../../../core/errors/platform-error.ts";
 import { relayStream } from "../routing/relay-stream.ts";
 import type { FrontArrival, FrontServices } from "./front.ts";
@@ -22,6 +23,16 @@ export async function relayClient(
     return await refusals[client.protocol](client.tls, error, services.signal);
   }
   established();
-  const words = client.protocol === "postgres" ? wordsAtLoss(agent, "the connection to the agent of this database was lost") : undefined;
-  void relayStream(client.tls, agent, services, words);
+  void relayToAgent(client, { client: client.tls, server: agent }, services);
+}
+
+interface FrontEnds extends LostEnds {
+  readonly client: TLSSocket;
+  readonly server: TLSSocket;
+}
+
+/** Relays between a client and the agent of its database, who is followed in case that it is lost. Never rejects. */
+export async function relayToAgent({ protocol }: Pick<FrontClient, "protocol">, ends: FrontEnds, services: FrontServices): Promise<void> {
+  const words = wordsAtLoss(protocol, ends, "the connection to the agent of this database was lost");
+  await relayStream(ends.client, ends.server, services, words);
 }

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { turns } from "../../../test/inside/turns.ts";
-import { wordsAtLoss } from "./words-at-loss.ts";
+import { postgresWordsAtLoss } from "./words-at-loss.ts";
 
 const query = Buffer.from("510000000d73656c656374203100", "hex");
 const goodbye = Buffer.from("5800000004", "hex");
@@ -10,7 +10,7 @@ const ready = Buffer.from("5a0000000549", "hex");
 /** The words after these bytes of the server, for a client whose last bytes are `latest`. */
 async function wordsAfter(bytes: Buffer, latest: Buffer): Promise<string | undefined> {
   const server = new PassThrough();
-  const words = wordsAtLoss(server, "the agent was lost");
+  const words = postgresWordsAtLoss({ client: new PassThrough(), server }, "the agent was lost");
   server.write(bytes);
   await turns();
   return words(latest)?.toString();

@@ -42,6 +42,30 @@ test("MySQL: the greeting has the configured version, and the login goes to the 
   expect(world.reached[0]?.request.parameters.at).toMatch(/^\d{10}$/);
 });
 
+test("MySQL: the client of an agent that is lost gets an error, as the answer to its command or between two of them", async () => {
+  for (const isAsking of [true, false]) {
+    world.serve = (agent) => {
+      const greeting = Buffer.from("0a392e342e3000420000000102030405060708" + "00" + "ffff2d0200ffdf15", "hex");
+      agent.write(mysqlPacket(0, Buffer.concat([greeting, Buffer.alloc(10), Buffer.from("123456789012\0caching_sha2_password\0")])));
+      agent.once("data", () => {
+        agent.write(mysqlPacket(2, Buffer.of(0, 0, 0, 2, 0, 0, 0)));
+        if (isAsking) agent.once("data", () => agent.destroy());
+        else agent.end();
+      });
+    };
+    const { tls } = await mysqlClient(world, await world.certificate("mysql", "reader"));
+    tls.write(mysqlLogin());
+    if (isAsking) {
+      await nextBytes(tls);
+      tls.write(mysqlPacket(0, Buffer.from("\u0003select 1")));
+    }
+    const seen = await allBytes(tls);
+    const error = seen.subarray(isAsking ? 0 : 11);
+    expect([error[3], error[4], error.readUInt16LE(5)]).toEqual([isAsking ? 1 : 0, 0xff, 1053]);
+    expect(String(error.subarray(7))).toBe("#08S01the connection to the agent of this database was lost (connect again)");
+  }
+});
+
 test("MySQL without TLS is refused with the number that servers have for it", async () => {
   const socket = await world.dial("mysql");
   await nextBytes(socket);

@@ -4,9 +4,9 @@ import { errorPacket, loginError } from "../../../../core/databases/mysql/error-
 import { packet } from "../../../../core/databases/mysql/packet.ts";
 import { sayFarewell } from "../../../../core/databases/say-farewell.ts";
 import { PlatformError, toPlatformError } from "../../../../core/errors/platform-error.ts";
-import { relayStream } from "../../routing/relay-stream.ts";
 import { endClientTls, type Front, type FrontServices, startMs } from "../front.ts";
 import { reachDatabase } from "../reach-database.ts";
+import { relayToAgent } from "../relay-client.ts";
 import { earlyGreeting, greetedCapabilities, newConnectionId } from "./greeting.ts";
 import { asksForTls, loginForAgent } from "./login.ts";
 import { takePacket } from "./take-packet.ts";
@@ -50,7 +50,7 @@ export const serveMysql: Front = async ({ socket, peer, established }, services)
     return await refuse(thrown);
   }
   tls.off("close", leave);
-  void relayStream(tls, agent, services);
+  void relayToAgent({ protocol: "mysql" }, { client: tls, server: agent, isLoggedIn: true }, services);
 };
 
 /** False: the client has asked for no TLS and was refused. */
