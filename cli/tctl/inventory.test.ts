@@ -11,7 +11,7 @@ const host = (hostname: string, status: Partial<HostStatus> | undefined, more: P
   hostname,
   services: ["node"],
   version: "1.1.0",
-  upgrader: status?.upgrader ?? (status === undefined ? "none" : "unit"),
+  upgrader: status?.upgrader ?? (status === undefined ? "unknown" : "unit"),
   connected: true,
   since,
   wanted: "1.1.0",

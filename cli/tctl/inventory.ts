@@ -56,7 +56,7 @@ async function fetchInventory(client: AuthClient, filter: Filter): Promise<reado
 }
 
 export function inventoryTable(instances: readonly Instance[]): string {
-  const rows = instances.map((one) => [one.server_id, one.hostname, one.services.join(","), one.version, upgraderText(one)]);
+  const rows = instances.map((one) => [one.server_id, one.hostname, one.services.join(","), one.version, one.upgrader]);
   return renderTable(["Server ID", "Hostname", "Services", "Version", "Upgrader"], rows);
 }
 
@@ -73,11 +73,6 @@ export function parseService(text: string): string {
   throw new PlatformError("invalid", `--services: ${JSON.stringify(text)} is not a service of the inventory`, {
     hint: `${near === undefined ? "" : `did you mean ${near}? `}services are ${inventoryServices.join(", ")}`,
   });
-}
-
-/** A host that has not reported since the auth service started may have any. */
-function upgraderText({ upgrader, connected, status }: Instance): string {
-  return !connected && status === undefined ? "unknown" : upgrader;
 }
 
 /** Number of hosts shown of each kind; JSON has them all. */

@@ -1,6 +1,9 @@
 import { z } from "zod";
 import { documentKind } from "./document.ts";
-import { hostStatusSchema } from "./host-status.ts";
+import { hostStatusSchema, upgraders } from "./host-status.ts";
+
+/** The upgrader of an instance; `unknown`: the host has not reported since the auth service started. */
+export const instanceUpgraders = [...upgraders, "unknown"] as const;
 
 /** One line of the inventory: a host with an agent, a proxy, or the auth service. Read only. */
 export const instanceSchema = z.object({
@@ -10,8 +13,7 @@ export const instanceSchema = z.object({
   services: z.array(z.string()),
   /** The last version seen, without v. */
   version: z.string(),
-  /** Its upgrader. */
-  upgrader: hostStatusSchema.shape.upgrader,
+  upgrader: z.enum(instanceUpgraders),
   connected: z.boolean(),
   /** Since when it is connected or gone, RFC 3339; omitted if unknown since the auth service started. */
   since: z.string().optional(),

@@ -26,6 +26,8 @@ test.for<[more: Partial<Instance>, tone: InstanceState["tone"], text: string]>([
   [{ upgrader: "none" }, "warn", "behind, no updater"],
   [{ upgrader: "none", ...status({ upgrader: "none" }) }, "warn", "behind, no updater"],
   [{ upgrader: "none", wanted: "1.8.2" }, "idle", "no updater"],
+  [{ upgrader: "unknown" }, "warn", "behind, updater unknown"],
+  [{ upgrader: "unknown", wanted: "1.8.2" }, "idle", "updater unknown"],
   [status({ reason: "major_mismatch" }), "warn", "needs a newer updater"],
   [{}, "warn", "has another version"],
   [{ wanted: undefined, ...status({ reason: "not_wanted" }) }, "idle", "no version wanted"],

@@ -48,6 +48,9 @@ const words: Readonly<Partial<Record<Reason, string>>> = {
   internal: "updater failed",
 };
 
+/** An instance that has another version than the wanted one, and does not report why. */
+const silent: Readonly<Partial<Record<Instance["upgrader"], string>>> = { none: "behind, no updater", unknown: "behind, updater unknown" };
+
 /** Pure. */
 export function instanceState(instance: Instance): InstanceState {
   const { connected, version, wanted, upgrader, status } = instance;
@@ -56,7 +59,7 @@ export function instanceState(instance: Instance): InstanceState {
   if (reason !== undefined && broken.has(reason)) return { tone: "bad", text: wordsOf(reason), rank: 4 };
   if (reason !== undefined && standing.has(reason)) return { tone: "warn", text: wordsOf(reason), rank: 3 };
   if (wanted === undefined || wanted === version) return calmState(instance);
-  if (reason === undefined) return { tone: "warn", text: upgrader === "none" ? "behind, no updater" : "has another version", rank: 3 };
+  if (reason === undefined) return { tone: "warn", text: silent[upgrader] ?? "has another version", rank: 3 };
   const waiting = waits[reason];
   return waiting === undefined ? { tone: "warn", text: wordsOf(reason), rank: 3 } : { tone: "wait", text: waiting, rank: 2 };
 }
@@ -66,6 +69,7 @@ function calmState({ services, wanted, upgrader }: Instance): InstanceState {
   // The auth service and proxies report no updater, and no channel is theirs.
   if (services.some((name) => name === "auth" || name === "proxy")) return { tone: "good", text: "connected", rank: 0 };
   if (upgrader === "none") return { tone: "idle", text: "no updater", rank: 1 };
+  if (upgrader === "unknown") return { tone: "idle", text: "updater unknown", rank: 1 };
   if (wanted === undefined) return { tone: "idle", text: "no version wanted", rank: 1 };
   return { tone: "good", text: "up to date", rank: 0 };
 }

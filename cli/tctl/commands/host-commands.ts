@@ -75,8 +75,8 @@ export const inventoryCommands: CommandSpec = {
       options: [
         {
           flags: "--upgrader <kind>",
-          text: "only instances with this updater: none (not enrolled in automatic upgrades), unit, kube",
-          choices: ["none", "unit", "kube"],
+          text: "only instances with this updater: none (not enrolled in automatic upgrades), unit, kube, unknown (no report yet)",
+          choices: ["none", "unit", "kube", "unknown"],
         },
         {
           flags: "--services <names>",

@@ -51,7 +51,9 @@ test("the inventory holds the auth service, proxies with the version that they r
     wanted: "1.3.0",
     status: { upgrader: "unit", reason: "outside_window", channel: "default", sessions: 0 },
   });
-  expect(found.find(({ hostname }) => hostname === "web2")).toMatchObject({ connected: false, upgrader: "none" });
+  expect(found.find(({ hostname }) => hostname === "web2")).toMatchObject({ connected: false, upgrader: "unknown" });
+  const of = async (upgrader: string) => (await all(t.admin, { upgrader })).map(({ hostname }) => hostname);
+  expect([await of("none"), await of("unknown"), await of("unit")]).toEqual([["auth1", "proxy1"], ["web2"], ["web1"]]);
   const groups = [
     { name: "first", labels: { env: "test" } },
     { name: "rest", labels: { "*": "*" } },

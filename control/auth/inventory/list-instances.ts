@@ -1,8 +1,7 @@
 import { setImmediate as breathe } from "node:timers/promises";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { inventoryName } from "../../../core/kinds/service-kinds.ts";
-import { upgraders } from "../../../core/resources/host-status.ts";
-import type { Instance } from "../../../core/resources/instance.ts";
+import { type Instance, instanceUpgraders } from "../../../core/resources/instance.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import type { RolloutGroup } from "../../../core/resources/upgrade-rollout.ts";
 import { compareVersions, parseVersion } from "../../../core/versions/compare-versions.ts";
@@ -88,7 +87,7 @@ function nodeInstance(context: Context, { metadata, spec }: Node, { refused, gro
     hostname: spec.hostname,
     services: spec.services,
     version: withoutV(spec.version),
-    upgrader: status?.upgrader ?? "none",
+    upgrader: status?.upgrader ?? "unknown",
     connected: live?.connected ?? false,
     ...(live !== undefined && { since: live.since.toISOString() }),
     ...(live?.connected === true && live.isDialled !== true && { proxies: [...live.proxies] }),
@@ -122,9 +121,9 @@ interface InventoryFilter {
 /** Whether an instance matches. Throws `invalid` for a malformed filter. */
 export function instanceMatcher(filter: InventoryFilter): (instance: Instance) => boolean {
   const { upgrader, services } = filter;
-  if (upgrader !== "" && !upgraders.some((one) => one === upgrader)) {
+  if (upgrader !== "" && !instanceUpgraders.some((one) => one === upgrader)) {
     throw new PlatformError("invalid", `unknown upgrader ${JSON.stringify(upgrader.slice(0, 64))}`, {
-      hint: `upgraders are ${upgraders.join(", ")}`,
+      hint: `upgraders are ${instanceUpgraders.join(", ")}`,
     });
   }
   const older = bound(filter.olderThan);
