@@ -62,9 +62,9 @@ export const presets: readonly Role[] = [
     logins: ["{{internal.logins}}"],
     node_labels: { "*": "*" },
   }),
-  preset("editor", "Change users, roles, tokens, nodes, locks and the staged roll-out; no shell", {
+  preset("editor", "Change users, roles, tokens, nodes, locks, the maintenance window and the staged roll-out; no shell", {
     rules: [
-      { resources: ["role", "user", "token", "node", "lock", "upgrade_rollout"], verbs: ["*"] },
+      { resources: ["role", "user", "token", "node", "lock", "cluster_maintenance_config", "upgrade_rollout"], verbs: ["*"] },
       { resources: ["event"], verbs: ["list", "read"] },
     ],
   }),

@@ -33,7 +33,7 @@ const allowed: Readonly<Record<string, readonly Call[]>> = {
   access: ["listOffered"],
   auditor: ["listOffered"],
   reader: ["getUpgradePlan", "listOffered"],
-  editor: ["listInventory", "getUpgradePlan", "changeRollout", "listOffered", "remove a roll-out"],
+  editor: ["listInventory", "getUpgradePlan", "changeRollout", "listOffered", "put a maintenance window", "remove a roll-out"],
 };
 
 async function callers(t: TestAuth): Promise<Readonly<Record<string, AuthClient>>> {

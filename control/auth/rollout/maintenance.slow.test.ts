@@ -124,15 +124,15 @@ describe("the configuration", () => {
     await expect(put(t.admin, document)).rejects.toMatchObject({ code: "invalid", message: expect.stringMatching(message) });
   });
 
-  test("no preset may change it; a role with the rule may, once its user has logged in again", async () => {
+  test("of the presets only editor may change it; a role with the rule may, once its user has logged in again", async () => {
     await using t = await openTestAuth();
-    const alice = await addUser(t, "alice", { roles: ["access", "editor", "auditor"] });
+    const alice = await addUser(t, "alice", { roles: ["access", "auditor"] });
     const before = await loggedIn(t, alice);
     await expect(put(before, config({ utc_start_hour: 2 }))).rejects.toMatchObject({ code: "denied" });
     await expect(before.getResource({ kind: "cluster_maintenance_config", name })).rejects.toMatchObject({ code: "denied" });
     const rules = [{ resources: ["cluster_maintenance_config"], verbs: ["create", "read", "update", "delete"] }];
     await put(t.admin, { kind: "role", version: "v7", metadata: { name: "maintainer" }, spec: { allow: { rules } } });
-    const roles = ["access", "editor", "maintainer"];
+    const roles = ["access", "maintainer"];
     await put(t.admin, { kind: "user", version: "v2", metadata: { name: "alice" }, spec: { roles, traits: { logins: ["root"] } } }, true);
     await expect(put(before, config({ utc_start_hour: 2 }))).rejects.toMatchObject({ code: "denied" });
     const again = await loggedIn(t, alice);
@@ -140,6 +140,9 @@ describe("the configuration", () => {
     await put(again, config({ utc_start_hour: 4 }), true);
     await again.getResource({ kind: "cluster_maintenance_config", name });
     await again.deleteResource({ kind: "cluster_maintenance_config", name });
+    const editor = await loggedIn(t, await addUser(t, "erin", { roles: ["editor"] }));
+    await put(editor, config({ utc_start_hour: 5 }));
+    await editor.deleteResource({ kind: "cluster_maintenance_config", name });
   });
 
   test("hosts get the windows, as files for both updaters; users do not, and an unknown updater is refused", async () => {
