@@ -11,12 +11,14 @@ import { Answer, Page } from "../parts/page.tsx";
 import { type Column, Table } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
 import { browserName } from "../text/browser-name.ts";
+import { AuthenticatorButton } from "./authenticator-button.tsx";
 import { PasswordButton } from "./password-button.tsx";
 
 /** The user's own account: roles, logged-in browsers, and the ways out. */
 export function Account() {
   const [isAsked, ask] = useState(false);
   const [turn, setTurn] = useState(0);
+  const changed = (): void => setTurn((before) => before + 1);
   const { user = "", roles = [], proxy = "", version = "" } = person.value ?? {};
   return (
     <Page
@@ -50,9 +52,13 @@ export function Account() {
       <section>
         <h2>Password and authenticator</h2>
         <p class="buttons">
-          <PasswordButton user={user} changed={() => setTurn((before) => before + 1)} />
+          <PasswordButton user={user} changed={changed} />
+          <AuthenticatorButton user={user} changed={changed} />
         </p>
-        <p>Lost your password or your authenticator? Ask an administrator for a reset link: with it you set new ones, which nobody else sees.</p>
+        <p>
+          Lost your password or your authenticator, so that you cannot change them here? Ask an administrator for a reset link: with it you set new
+          ones, which nobody else sees.
+        </p>
       </section>
       {isAsked && (
         <AskFirst

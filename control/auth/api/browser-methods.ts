@@ -13,6 +13,7 @@ import {
   useAppSession,
 } from "../app-sessions/find-app-session.ts";
 import { openAppSession } from "../app-sessions/open-app-session.ts";
+import { confirmAuthenticator, startAuthenticator } from "../browser-sessions/change-authenticator.ts";
 import { changePassword } from "../browser-sessions/change-password.ts";
 import { endAllSessions, endSession } from "../browser-sessions/end-sessions.ts";
 import { endedSessions } from "../browser-sessions/find-session.ts";
@@ -23,11 +24,14 @@ import { signRelayedServed } from "../certificates/sign-relayed-served.ts";
 import { actorOf, type Caller, hostOf, type UserCaller } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
 
-type SessionMethods = "createBrowserSession" | "getBrowserSession" | "listBrowserSessions" | "endBrowserSession" | "changePassword";
+type SessionMethods = "createBrowserSession" | "getBrowserSession" | "listBrowserSessions" | "endBrowserSession";
+type CredentialMethods = "changePassword" | "startAuthenticator" | "confirmAuthenticator";
 
 /** Sessions of browsers with our site. */
-export function browserMethods({ context, rateLimit }: Api): Handlers<SessionMethods> {
+export function browserMethods(api: Api): Handlers<SessionMethods | CredentialMethods> {
+  const { context, rateLimit } = api;
   return {
+    ...credentialMethods(api),
     createBrowserSession: async ({ user, password, code, userAgent }, { address }) => {
       rateLimit.take(address, context.now());
       const { session, secret } = await openSession(context, { user, password, code, userAgent, address });
@@ -48,11 +52,24 @@ export function browserMethods({ context, rateLimit }: Api): Handlers<SessionMet
       await endSession(context, { user, id: id === "" ? inBrowser(caller).session.id : id, actor: actorOf(caller) });
       return { ended: 1 };
     },
-    changePassword: async ({ password, code, newPassword }, caller) => {
-      const { identity, session, address } = inBrowser(caller);
-      rateLimit.take(address, context.now());
-      return { ended: await changePassword(context, { user: identity.name, sessionId: session.id, password, code, newPassword, address }) };
-    },
+  };
+}
+
+/** Changes of the caller's own password and authenticator. */
+function credentialMethods({ context, rateLimit }: Api): Handlers<CredentialMethods> {
+  const asked = (caller: Caller) => {
+    const { identity, session, address } = inBrowser(caller);
+    rateLimit.take(address, context.now());
+    return { user: identity.name, sessionId: session.id, address };
+  };
+  return {
+    changePassword: async ({ password, code, newPassword }, caller) => ({
+      ended: await changePassword(context, { ...asked(caller), password, code, newPassword }),
+    }),
+    startAuthenticator: async ({ password, code }, caller) => ({
+      otpauthUri: await startAuthenticator(context, { ...asked(caller), password, code }),
+    }),
+    confirmAuthenticator: async ({ code }, caller) => ({ ended: await confirmAuthenticator(context, { ...asked(caller), code }) }),
   };
 }
 

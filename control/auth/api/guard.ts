@@ -146,6 +146,8 @@ const audited: ReadonlySet<MethodName> = new Set<MethodName>([
   "acceptInvite",
   "createBrowserSession",
   "changePassword",
+  "startAuthenticator",
+  "confirmAuthenticator",
 ]);
 
 function callerOrUndefined(callerOf: Api["callerOf"], handler: HandlerContext): Caller | undefined {

@@ -48,6 +48,8 @@ export const permissions = {
   listBrowserSessions: { hosts: [], users: "by kind" },
   endBrowserSession: { hosts: [], users: "by kind" },
   changePassword: { hosts: [], users: "in a browser" },
+  startAuthenticator: { hosts: [], users: "in a browser" },
+  confirmAuthenticator: { hosts: [], users: "in a browser" },
   createAppSession: { hosts: [], users: "in a browser" },
   signBrowserSsh: { hosts: [], users: "in a browser" },
   signBrowserKube: { hosts: [], users: "in a browser" },

@@ -1,8 +1,9 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { AuthContext } from "../auth-context.ts";
-import { type LoginProof, loginWith } from "../login/login.ts";
+import type { LoginProof } from "../login/login.ts";
 import { checkPassword } from "../users/credentials.ts";
-import { sessionRemovals, sessionsOf } from "./stored-session.ts";
+import { otherSessions, reportEnded } from "./end-sessions.ts";
+import { proveAgain } from "./prove-again.ts";
 
 export interface PasswordChange extends LoginProof {
   /** The session in which the user asks: it stays. */
@@ -16,23 +17,13 @@ export interface PasswordChange extends LoginProof {
  * not be one, `denied` for a wrong old one or a wrong code, and `limit` after too many.
  */
 export async function changePassword(context: AuthContext, ask: PasswordChange): Promise<number> {
-  const { newPassword, sessionId } = ask;
+  const { newPassword, sessionId, address } = ask;
   checkPassword(newPassword);
   if (newPassword.normalize("NFKC") === ask.password.normalize("NFKC")) throw new PlatformError("invalid", "the new password is the old one");
-  try {
-    const ended = await loginWith(context, { ...ask, event: "user.password_change" }, async ({ identity }) => {
-      const others = (await sessionsOf(context.storage, identity.name)).filter(({ id }) => id !== sessionId);
-      const password = await context.hasher.make(newPassword);
-      return { result: others, writes: await sessionRemovals(context.storage, others), password };
-    });
-    for (const { id: sid, user: name } of ended) {
-      context.audit.emit({ event: "browser_session.end", user: name, name, sid, "addr.remote": ask.address });
-    }
-    return ended.length;
-  } catch (thrown) {
-    // `unauthenticated` would mean that the session has ended.
-    if (!(thrown instanceof PlatformError) || thrown.code !== "unauthenticated") throw thrown;
-    const { hint } = thrown;
-    throw new PlatformError("denied", "wrong password or one-time code", { cause: thrown, ...(hint !== undefined && { hint }) });
-  }
+  const ended = await proveAgain(context, { ...ask, event: "user.password_change" }, async ({ identity }) => {
+    const { sessions, removals } = await otherSessions(context, { user: identity.name, id: sessionId });
+    return { result: sessions, writes: removals, password: await context.hasher.make(newPassword) };
+  });
+  reportEnded(context, ended, address);
+  return ended.length;
 }

@@ -1,7 +1,8 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Write } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { Actor } from "../document.ts";
-import { readSession, sessionRemovals, sessionsOf } from "./stored-session.ts";
+import { readSession, type StoredSession, sessionRemovals, sessionsOf } from "./stored-session.ts";
 
 /** Ends one session of the user: at once on every proxy, with its sessions of applications. Throws `not_found`, for another user's too. */
 export async function endSession(
@@ -27,4 +28,20 @@ export async function endAllSessions(context: AuthContext, { user, actor }: { re
     context.audit.emit({ event: "browser_session.end", user: actor.name, name: user, sid, "addr.remote": actor.address });
   }
   return sessions.length;
+}
+
+/** All sessions of the user but one, and the writes that end them. */
+export async function otherSessions(
+  { storage }: AuthContext,
+  { user, id }: { readonly user: string; readonly id: string },
+): Promise<{ readonly sessions: readonly StoredSession[]; readonly removals: readonly Write[] }> {
+  const sessions = (await sessionsOf(storage, user)).filter((one) => one.id !== id);
+  return { sessions, removals: await sessionRemovals(storage, sessions) };
+}
+
+/** Audits that sessions of a user have ended by the user's own act at this address. */
+export function reportEnded(context: AuthContext, ended: readonly StoredSession[], address: string): void {
+  for (const { id: sid, user: name } of ended) {
+    context.audit.emit({ event: "browser_session.end", user: name, name, sid, "addr.remote": address });
+  }
 }

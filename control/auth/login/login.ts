@@ -45,9 +45,10 @@ export interface Given<T> {
   readonly password?: Credential["password"];
 }
 
-interface LoginWay extends LoginProof {
+/** A login, or another change for which the user proves to be the same. */
+export interface LoginWay extends LoginProof {
   /** Recorded for the attempt; default `user.login`. */
-  readonly event?: "user.login" | "user.password_change";
+  readonly event?: "user.login" | OwnChange;
   readonly method?: "browser";
   /** 0: the default. */
   readonly ttlSeconds?: number;
@@ -99,11 +100,7 @@ async function prove<T>(context: AuthContext, ask: LoginWay & { readonly name: s
   const now = context.now();
   const step = acceptedStep({ secret: totp?.secret ?? decoySecret, code: ask.code, now, lastStep: totp?.last_step });
   if (user === undefined || stored === undefined || totp === undefined || !passwordRight || step === undefined) {
-    const until = await countFailure(storage, ask, now);
-    if (until !== undefined) {
-      context.audit.emitRefusal({ event: "user.locked", user: name, locked_until: until.toISOString(), "addr.remote": ask.address });
-    }
-    throw wrongError(until);
+    throw wrongError(await countWrong(context, ask));
   }
   const lock = findLock(await listLocks(storage), { user: user.metadata.name, userId, roles: user.spec.roles, now });
   if (lock !== undefined) throw lockedError(lock);
@@ -116,18 +113,31 @@ async function prove<T>(context: AuthContext, ask: LoginWay & { readonly name: s
   return result;
 }
 
-type LoginEvent = { readonly event: "user.password_change" } | ({ readonly event: "user.login"; readonly sid?: string } & Pick<LoginWay, "method">);
+/** Changes of a user's own credential. */
+type OwnChange = "user.password_change" | "user.authenticator_start";
+type LoginEvent = { readonly event: OwnChange } | ({ readonly event: "user.login"; readonly sid?: string } & Pick<LoginWay, "method">);
 
 function eventOf({ event = "user.login", method }: LoginWay, sid?: string): LoginEvent {
-  if (event === "user.password_change") return { event };
+  if (event !== "user.login") return { event };
   return { event, ...(method !== undefined && { method }), ...(sid !== undefined && { sid }) };
 }
 
+/** Counts and audits a wrong password or code; returns the time until which that address must wait, if it must. */
+export async function countWrong(context: AuthContext, ask: LoginTry & { readonly name: string }): Promise<Date | undefined> {
+  const until = await countFailure(context.storage, ask, context.now());
+  if (until !== undefined) {
+    context.audit.emitRefusal({ event: "user.locked", user: ask.name, locked_until: until.toISOString(), "addr.remote": ask.address });
+  }
+  return until;
+}
+
+/** For the try after which an address must wait. */
+export function wrongHint(locked: Date): string {
+  return `that was one try too many: this user name is locked for this address until ${locked.toISOString()}; wait, or ask an admin for: tctl users unlock`;
+}
+
 function wrongError(locked: Date | undefined): PlatformError {
-  const hint =
-    locked === undefined
-      ? "a code is valid once: wait for the next one"
-      : `that was one try too many: this user name is locked for this address until ${locked.toISOString()}; wait, or ask an admin for: tctl users unlock`;
+  const hint = locked === undefined ? "a code is valid once: wait for the next one" : wrongHint(locked);
   return new PlatformError("unauthenticated", "wrong user name, password or one-time code", { hint });
 }
 

@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import QRCode from "qrcode";
 import { z } from "zod";
 import { onBehalfOf } from "../../../core/api/auth-call.ts";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
@@ -8,6 +7,7 @@ import type { Log } from "../../../core/log/log.ts";
 import { canonicalIp } from "../../../core/transport/canonical-ip.ts";
 import { formatHostPort } from "../../../core/transport/host-port.ts";
 import { httpStatus } from "./answer-errors.ts";
+import { qrSvg, secretOf } from "./authenticator-picture.ts";
 import { acceptedPage, invitePage, pageHeaders, refusedPage } from "./pages.ts";
 import { type PingFacts, publicAddress } from "./ping.ts";
 
@@ -104,15 +104,4 @@ function read<T>(schema: z.ZodType<T>, body: unknown): T {
 async function loginFacts({ auth, ping }: InviteServices, user: string): Promise<Parameters<typeof acceptedPage>[0]> {
   const { caPins, clusterName } = await auth.getCluster({});
   return { user, clusterName, proxy: formatHostPort(publicAddress(ping())), caPins };
-}
-
-/** The URI as a QR code: inline SVG without external references. */
-async function qrSvg(uri: string): Promise<string> {
-  return await QRCode.toString(uri, { type: "svg", errorCorrectionLevel: "M", margin: 2 });
-}
-
-/** The secret of an `otpauth://` URI in groups of four, for typing. */
-function secretOf(uri: string): string {
-  const secret = URL.canParse(uri) ? (new URL(uri).searchParams.get("secret") ?? "") : "";
-  return secret.replaceAll(/(.{4})(?=.)/g, "$1 ");
 }

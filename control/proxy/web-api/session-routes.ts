@@ -15,15 +15,10 @@ export interface SessionServices {
   readonly sessionsEnded: () => void;
 }
 
-const loginSchema = z.strictObject({
+export const loginSchema = z.strictObject({
   user: z.string().min(1).max(256),
   password: z.string().min(1).max(1024),
   code: z.string().trim().min(1).max(16),
-});
-
-const newPasswordSchema = z.strictObject({
-  ...loginSchema.omit({ user: true }).shape,
-  new_password: z.string().min(1).max(1024),
 });
 
 const openedSchema = z.object({
@@ -36,7 +31,7 @@ const openedSchema = z.object({
 
 /**
  * Sessions of browsers: `POST /webapi/v1/sessions` logs in, `GET /webapi/v1/session` gives a page of this site the token of the browser's session, and DELETE
- * ends one's own session, another one of one's own, or all of them. `PUT /webapi/v1/password` changes one's own password, which ends the other sessions.
+ * ends one's own session, another one of one's own, or all of them.
  */
 export function sessionRoutes(api: Api, services: SessionServices): void {
   addLogin(api, services);
@@ -67,7 +62,6 @@ export function sessionRoutes(api: Api, services: SessionServices): void {
       };
     },
   });
-  addPassword(api, services);
   addEnds(api, services);
 }
 
@@ -103,20 +97,6 @@ async function endEarlier({ sessions }: Api, { cookie, address }: { readonly coo
   } catch (thrown) {
     if (!(thrown instanceof PlatformError)) throw thrown;
   }
-}
-
-function addPassword(api: Api, { sessionsEnded }: SessionServices): void {
-  apiRoute(api, {
-    method: "PUT",
-    path: "/webapi/v1/password",
-    summary: "Changes the user's own password, and ends the user's other sessions in browsers.",
-    schema: { body: newPasswordSchema, answer: z.object({ ended: z.int() }) },
-    handler: async ({ auth, body: { password, code, new_password: newPassword } }) => {
-      const { ended } = await auth.changePassword({ password, code, newPassword });
-      sessionsEnded();
-      return { ended };
-    },
-  });
 }
 
 function addEnds(api: Api, { sessionsEnded }: SessionServices): void {

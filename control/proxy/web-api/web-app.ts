@@ -22,6 +22,7 @@ import { OpenSockets } from "./api/open-sockets.ts";
 import type { TakeUpgrade } from "./api/socket-route.ts";
 import { authorityRoutes } from "./authority-routes.ts";
 import { connectionUpgrade, plainUpgradeRoute } from "./connection-upgrade.ts";
+import { credentialRoutes } from "./credential-routes.ts";
 import type { ForwardedPeers } from "./forwarded-peers.ts";
 import { inviteRoutes } from "./invite-routes.ts";
 import { jwksRoute } from "./jwks-route.ts";
@@ -154,6 +155,7 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
 /** The API for pages: `/webapi/v1/…`. */
 function apiRoutes(api: Api, services: WebServices): void {
   sessionRoutes(api, services);
+  credentialRoutes(api, services);
   launchRoutes(api, services);
   personRoute(api, services);
   placeRoutes(api, services);

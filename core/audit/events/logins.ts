@@ -6,6 +6,9 @@ export const loginEvents = auditEvents({
   "user.login": { code: ["T1000I", "T1000W"], fields: { ...outcome, user: short, method: z.enum(["browser"]).optional(), sid: short.optional() } },
   /** `user` changed the own password. */
   "user.password_change": { code: ["T1014I", "T1014W"], fields: { ...outcome, user: short } },
+  /** `user` asked for another authenticator, and then confirmed it. */
+  "user.authenticator_start": { code: ["T1015I", "T1015W"], fields: { ...outcome, user: short } },
+  "user.authenticator_change": { code: ["T1016I", "T1016W"], fields: { ...outcome, user: short } },
   /** `user` ended a session of `name` in a browser. */
   "browser_session.end": { code: "T1012I", fields: { ...change, sid: short } },
   "user.locked": { code: "T1010W", fields: { user: short, locked_until: short } },
