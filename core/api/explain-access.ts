@@ -1,6 +1,7 @@
 import { differenceHint } from "../access/agreed-offers.ts";
 import type { ServedAsk, SshAsk } from "../access/ask.ts";
 import { type Explanation, explainAccess } from "../access/explain-access.ts";
+import { offeredAsks } from "../access/offered-asks.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 import type { ServedKind, ServiceKind } from "../kinds/service-kinds.ts";
 import { documentKind, readDocument } from "../resources/document.ts";
@@ -65,24 +66,12 @@ async function hostAsks(client: Client, { name, login }: AccessQuestion): Promis
   return [{ kind: "ssh", node, ...(login !== undefined && { login }) }];
 }
 
-/** One for each host that offers it: a lock may be of a host. Throws `conflict` while its agents disagree about it. */
-async function servedAsks(
-  client: Client,
-  { kind, name, dbUser, dbName, request }: AccessQuestion & { readonly kind: ServedKind },
-): Promise<readonly ServedAsk[]> {
+/** Throws `conflict` while its agents disagree about it. */
+async function servedAsks(client: Client, { kind, name, ...use }: AccessQuestion & { readonly kind: ServedKind }): Promise<readonly ServedAsk[]> {
   const { resources } = await client.listOffered({ kind, query: `name == ${JSON.stringify(name)}` });
   // Passed over are agents beside others that count; if none counts, agents disagree.
   const used = resources.filter(({ unused }) => unused === "");
   const [fault] = resources;
   if (used.length === 0 && fault !== undefined) throw new PlatformError("conflict", fault.unused, { hint: differenceHint({ kind, name }) });
-  const names = { ...(dbUser !== undefined && { user: dbUser }), ...(dbName !== undefined && { name: dbName }) };
-  return used.flatMap(({ labels, details, hosts }) => {
-    const served = { name, labels };
-    const makesAccounts = details.admin_user !== undefined;
-    return hosts.map(({ id }): ServedAsk => {
-      const ask = { kind, served, serverId: id };
-      if (kind === "kube") return { ...ask, ...(request !== undefined && { request }) };
-      return kind === "db" ? { ...ask, names, makesAccounts } : ask;
-    });
-  });
+  return used.flatMap((place) => offeredAsks(kind, place, use));
 }

@@ -3,6 +3,7 @@ import { call } from "../api/request.ts";
 import { person } from "../api/session.ts";
 import { CommandLine } from "../parts/command-line.tsx";
 import { databaseLines } from "../text/database-lines.ts";
+import { OwnAccess, OwnAccessButton } from "./own-access.tsx";
 import { ServedList } from "./served-list.tsx";
 
 /** The databases that the user may reach, with the command lines for each. */
@@ -18,6 +19,7 @@ export function Databases() {
         type: { title: "Protocol", of: ({ protocol }) => protocol },
         facts: ({ accounts }) => ({ first: [], last: [["Accounts", accountsText(accounts)]] }),
         connect: Connect,
+        actions: <OwnAccessButton />,
         first: (
           <>
             List one under <code>db_service</code> of an agent, or create a <code>db</code> resource that an agent's labels match.
@@ -42,6 +44,8 @@ function Connect({ row }: { readonly row: ListedDatabase }) {
       <CommandLine line={connect} />
       <p>Or open a local port for any other client:</p>
       <CommandLine line={local} />
+      <h3>Check your access</h3>
+      <OwnAccess database={row.name} />
     </>
   );
 }

@@ -32,6 +32,8 @@ export interface ServedKind<Row extends Served> {
   readonly end?: { readonly title: string; readonly cell: ComponentType<{ readonly row: Row; readonly show: () => void }> };
   /** How to connect, at the foot of the dialog. */
   readonly connect: ComponentType<{ readonly row: Row }>;
+  /** Buttons of the page. */
+  readonly actions?: ComponentChildren;
   /** What an admin does first. */
   readonly first: ComponentChildren;
 }
@@ -40,7 +42,7 @@ const refreshMs = 30_000;
 
 /** The resources of one kind that the user may reach, with a dialog for each. */
 export function ServedList<Row extends Served>({ of }: { readonly of: ServedKind<Row> }) {
-  const { resource, labels, title, noun, load, type, first } = of;
+  const { resource, labels, title, noun, load, type, actions, first } = of;
   const loaded = useLoaded(resource, load);
   useEvery(refreshMs, loaded.refresh);
   const [shown, show] = useState<Row>();
@@ -54,6 +56,7 @@ export function ServedList<Row extends Served>({ of }: { readonly of: ServedKind
         keyOf={({ name }) => name}
         textOf={(row) => [row.name, labelsText(row.labels), type?.of(row), "host" in row ? row.host : ""].join(" ")}
         order={{ id: "name", down: false }}
+        actions={actions}
         empty={<NothingOffered resource={resource} labels={labels} noun={noun} first={first} />}
       />
       {shown !== undefined && <ServedDialog of={of} row={shown} close={() => show(undefined)} />}

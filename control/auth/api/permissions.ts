@@ -50,6 +50,7 @@ export const permissions = {
   changePassword: { hosts: [], users: "in a browser" },
   startAuthenticator: { hosts: [], users: "in a browser" },
   confirmAuthenticator: { hosts: [], users: "in a browser" },
+  explainOwnDatabase: { hosts: [], users: "in a browser" },
   createAppSession: { hosts: [], users: "in a browser" },
   signBrowserSsh: { hosts: [], users: "in a browser" },
   signBrowserKube: { hosts: [], users: "in a browser" },

@@ -19,6 +19,7 @@ import type { HostFacts } from "../inventory/query/query.ts";
 import { createToken } from "../tokens/tokens.ts";
 import { allowedAccounts } from "./allowed-accounts.ts";
 import { actorOf, type Caller, hostOf } from "./caller.ts";
+import { explainOwnDatabase } from "./explain-own-database.ts";
 import type { Api, Handlers } from "./guard.ts";
 import { isDenied, mayReach, requireRule, servedBy } from "./permissions.ts";
 import { resourceKind } from "./resource-kinds.ts";
@@ -132,7 +133,7 @@ function anyLogin({ metadata, spec }: Node): SshAsk {
   return { kind: "ssh", node: { id: metadata.name, name: spec.hostname, labels: metadata.labels ?? {} } };
 }
 
-export function offeredMethods(api: Api): Handlers<"reportOffered" | "listOffered"> {
+export function offeredMethods(api: Api): Handlers<"reportOffered" | "listOffered" | "explainOwnDatabase"> {
   const { context } = api;
   return {
     reportOffered: async ({ hostId, offered: reported }, caller) => {
@@ -176,6 +177,11 @@ export function offeredMethods(api: Api): Handlers<"reportOffered" | "listOffere
         return { ...offeredMessage(one), accounts: [...accounts], makesAccount };
       };
       return { resources: found.map(listedOne) };
+    },
+    explainOwnDatabase: async ({ name, dbUser, dbName }, caller) => {
+      if (caller.kind !== "user") throw new PlatformError("denied", "access denied: this method is for users");
+      const { allowed, reason, roles } = await explainOwnDatabase(context, caller, { name, dbUser, dbName });
+      return { allowed, reason, roles: [...roles] };
     },
   };
 }

@@ -135,6 +135,51 @@ test("an access is explained as it is decided", async () => {
   }
 });
 
+test("the own access to a database is explained by the own roles, and one out of their reach is answered like one that is not there", async () => {
+  const labels = { env: "own" };
+  await cluster.putRole("analyst", { allow: { db_labels: labels, db_users: ["reader"], db_names: ["shop"] } });
+  await cluster.putRole("no-root", { deny: { db_users: ["root"] } });
+  await cluster.putRole("hidden", { allow: { db_labels: { env: "vault" }, db_users: ["*"], db_names: ["*"] } });
+  const ida = await openBrowser(cluster, "ida", ["analyst", "no-root"]);
+  const agent = await startTestAgent(cluster, { hostname: "db-1", credentials: await joinServingHost(cluster, "db-1", "db") });
+  try {
+    const database = (name: string, env: string) => ({ kind: "db", name, labels: { env }, details: { protocol: "postgres" } });
+    agent.send({ type: "resources", resources: [database("orders", "own"), database("vault", "vault")], more: false });
+    await expect.poll(async () => (await ida("/databases")).body.databases).toMatchObject([{ name: "orders" }]);
+    const why = async (query: string) => (await ida(`/databases/access?${query}`)).body;
+    expect(await why("name=orders&db_user=reader&db_name=shop")).toEqual({
+      allowed: true,
+      reason: "ida may reach orders as reader: analyst allows it",
+      roles: [
+        { role: "analyst", says: "allows" },
+        { role: "no-root", says: "nothing", why: expect.stringContaining("does not allow its labels") },
+      ],
+    });
+    expect(await why("name=orders&db_user=root")).toMatchObject({
+      allowed: false,
+      reason: "ida may not connect as root: role no-root denies it",
+      roles: [
+        { role: "analyst", says: "nothing" },
+        { role: "no-root", says: "denies" },
+      ],
+    });
+    expect(await why("name=orders&db_user=reader&db_name=wages")).toMatchObject({
+      allowed: false,
+      reason: "ida may not use database wages on orders: no role lists this database name",
+    });
+    const unreached = (name: string) => ({
+      allowed: false,
+      reason: `no database "${name}" that you may reach is offered now; db_labels of analyst, no-root decide that`,
+      roles: [],
+    });
+    for (const name of ["vault", "nowhere"]) expect(await why(`name=${name}&db_user=reader`)).toEqual(unreached(name));
+    expect((await ida("/databases/access?name=orders&user=boss")).status).toBe(400);
+    expect((await ida("/access?user=ida&kind=db&name=orders")).status).toBe(403);
+  } finally {
+    agent.end();
+  }
+});
+
 describe("the preview of a role", () => {
   const yaml = (logins: string) =>
     `kind: role\nversion: v7\nmetadata:\n  name: preview\nspec:\n  allow:\n    logins: [${logins}]\n    node_labels: {env: preview}\n`;
