@@ -31,6 +31,14 @@ describe("offers of one resource by several agents", () => {
     ["the third differs", [offer("c", { env: "dev" }), offer("b", { env: "prod" }), offer("a", { env: "prod" })], "ac"],
     ["health and address are each agent's own", [offer("a", {}, { details: { health: "healthy", uri: "x" } }), offer("b", {}, { details: {} })], ""],
     ["another protocol", [offer("a", {}, { details: { protocol: "mysql" } }), offer("b", {}, { details: { protocol: "postgres" } })], "ab"],
+    ["other ports", [offer("a", {}, { details: { tcp_ports: "5432" } }), offer("b", {}, { details: { tcp_ports: "22,5432" } })], "ab"],
+    ["a port, and none to choose from", [offer("a", {}, { details: { tcp_ports: "5432" } }), offer("b", {})], "ab"],
+    [
+      "the same ports in other words",
+      [offer("a", {}, { details: { tcp_ports: "22-24,80" } }), offer("b", {}, { details: { tcp_ports: "80,24,22-23" } })],
+      "",
+    ],
+    ["ports that cannot be read", [offer("a", {}, { details: { tcp_ports: "x" } }), offer("b", {}, { details: { tcp_ports: "22" } })], "ab"],
     ["one makes accounts", [offer("a", {}, { details: { admin_user: "x" } }), offer("b", {})], "ab"],
   ])("%s", ([, offers, expected]) => {
     expect(

@@ -1,6 +1,7 @@
 import { PlatformError } from "../errors/platform-error.ts";
 import { type ServedKind, serviceKinds } from "../kinds/service-kinds.ts";
 import type { Offered } from "../resources/offered.ts";
+import { formatPorts, mergedPorts, parsePorts } from "../resources/tcp-ports.ts";
 
 /* Which agents' offers of one resource count, and whether they agree: access must not depend on the agent that a connection happens to get. */
 
@@ -27,9 +28,16 @@ export function differingOffers<One extends AgentOffer>(offers: readonly One[]):
   return other && [first, other];
 }
 
-/** What decisions depend on: labels, and of a database its protocol and whether its agent makes accounts. */
+/** What decisions depend on: labels, of a database its protocol and whether its agent makes accounts, and of an application its ports. */
 function decidingFacts({ labels, details = {} }: AgentOffer["offered"]): string {
-  return JSON.stringify([Object.entries(labels).toSorted(), details.protocol ?? "", details.admin_user !== undefined]);
+  return JSON.stringify([Object.entries(labels).toSorted(), details.protocol ?? "", details.admin_user !== undefined, portsOf(details.tcp_ports)]);
+}
+
+/** Equal for lists of the same ports. */
+function portsOf(text: string | undefined): string {
+  if (text === undefined) return "";
+  const ranges = parsePorts(text);
+  return ranges === undefined ? text : formatPorts(mergedPorts(ranges));
 }
 
 interface Named {

@@ -29,6 +29,17 @@ export function parsePorts(text: string): readonly PortRange[] | undefined {
   return tcpPortsSchema.safeParse(ranges).data;
 }
 
+/** The same ports in increasing order, as few ranges as possible: two lists of the same ports become equal. Pure. */
+export function mergedPorts(ranges: readonly PortRange[]): readonly PortRange[] {
+  const merged: { port: number; end_port: number }[] = [];
+  for (const { port, end_port: end = port } of ranges.toSorted((a, b) => a.port - b.port)) {
+    const last = merged.at(-1);
+    if (last !== undefined && port <= last.end_port + 1) last.end_port = Math.max(last.end_port, end);
+    else merged.push({ port, end_port: end });
+  }
+  return merged;
+}
+
 /** The only port of these ranges; undefined for several. Pure. */
 export function onlyPort(ranges: readonly PortRange[]): number | undefined {
   const [first, ...others] = ranges;

@@ -96,17 +96,14 @@ async function open({ agents = [{ id: idA }], allow, deny = {}, locks = [], ...f
 
 describe("a stream to an application of several ports, at the proxy", () => {
   const allow = { app_labels: { env: "test" } };
-  const agents = [
-    { id: idA, ports: "5432,6000-6010" },
-    { id: idB, ports: "7000" },
-  ];
+  const agents = [{ id: idA, ports: "5432,6000-6010" }];
 
   test.for<readonly [what: string, facts: Facts, expected: readonly string[] | string]>([
-    ["a port of one agent's", { port: "6010" }, [idA]],
-    ["a port of the other's", { port: "7000" }, [idB]],
-    ["no port: the agent with a single one", { port: "" }, [idB]],
-    ["a port that none has", { port: "22" }, "denied"],
-    ["no port, where all have several", { port: "", agents: [agents[0] as Agent] }, "invalid"],
+    ["one of its ports", { port: "6010" }, [idA]],
+    ["one of its ports, of which one agent lists others", { port: "6010", agents: [...agents, { id: idB, ports: "5432,6010" }] }, "conflict"],
+    ["no port, where it has a single one", { port: "", agents: [{ id: idB, ports: "7000" }] }, [idB]],
+    ["a port that it does not have", { port: "22" }, "denied"],
+    ["no port, where it has several", { port: "" }, "invalid"],
     ["a port, of agents that list none", { port: "5432", agents: [{ id: idA }] }, "invalid"],
     ["a port, for a user who may not reach the application", { port: "5432", allow: { app_labels: { env: "prod" } } }, "denied"],
   ])("%s", async ([, facts, expected]) => {

@@ -46,7 +46,8 @@ export async function openServed(ask: StreamAsk<ServedKind>, services: Services,
   const offers = wantedOffers(request, services);
   const allowed = allowedAgents(ask, { ...access, offers }, services);
   requireAgreement(request, offers, services);
-  return await beginAtOne(withTargetPort(request, allowed), { ask, access, chosen }, services);
+  requireTargetPort(request, allowed);
+  return await beginAtOne(allowed, { ask, access, chosen }, services);
 }
 
 interface Beginning {
@@ -117,22 +118,9 @@ function requireAgreement({ kind, target: name }: ClientRequest<ServedKind>, off
   if (pair !== undefined) throw differenceError({ kind, name }, pair);
 }
 
-/** Of the agents that the user may reach, those whose application has the target port of the request. Throws the refusal where there is none. */
-function withTargetPort(request: ClientRequest<ServedKind>, allowed: Offers): Offers {
-  if (request.kind !== "app") return allowed;
-  const { target: name, parameters } = request;
-  let refusal: unknown;
-  const having = allowed.filter(({ offered }) => {
-    try {
-      targetPort({ name, tcpPorts: appFacts(offered).tcpPorts }, parameters.port);
-      return true;
-    } catch (thrown) {
-      refusal ??= thrown;
-      return false;
-    }
-  });
-  if (having.length === 0) throw refusal;
-  return having;
+/** Throws for a target port that the application does not have: its agents, which agree, list the same ones. */
+function requireTargetPort({ kind, target: name, parameters }: ClientRequest<ServedKind>, [agent]: Offers): void {
+  if (kind === "app" && agent !== undefined) targetPort({ name, tcpPorts: appFacts(agent.offered).tcpPorts }, parameters.port);
 }
 
 /** Those that see the resource healthy first, those that see it unhealthy last; equal ones in random order. `random` is below its argument. Pure. */
