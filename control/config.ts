@@ -37,7 +37,7 @@ export interface ProxyConfig {
   readonly dataDir: string;
   readonly nodename: string;
   readonly webListen: HostPort;
-  /** Addresses and prefixes of balancers whose connections to the web port begin with a header of the PROXY protocol; left out: none. */
+  /** Addresses and prefixes of balancers whose connections, to any port, begin with a header of the PROXY protocol; left out: none. */
   readonly proxyProtocol?: readonly string[] | undefined;
   /** Those whose X-Forwarded-For counts; left out: none. */
   readonly trustForwardedFor?: readonly string[] | undefined;

@@ -33,8 +33,15 @@ export async function dialProxyTls(reach: Reach, tls: TlsOptions, io: ReachIo): 
   return await firstReached(reach, io, (proxy) => dialWebPortTls(proxy, tls, { env: io.env }));
 }
 
-/** Throws the first failure: it concerns the proxy that the user named. */
-async function firstReached<T>({ proxy, others = [] }: Reach, { stderr }: Pick<CliIo, "stderr">, open: (proxy: HostPort) => Promise<T>): Promise<T> {
+/**
+ * The result of `open` with the proxy of the login or, when that one is unreachable, with another one of its cluster. Throws the first failure: it concerns the
+ * proxy that the user named.
+ */
+export async function firstReached<T>(
+  { proxy, others = [] }: Reach,
+  { stderr }: Pick<CliIo, "stderr">,
+  open: (proxy: HostPort) => Promise<T>,
+): Promise<T> {
   let first: unknown;
   for (const next of [proxy, ...others.slice(0, maxOthers)]) {
     try {

@@ -2,14 +2,17 @@ import { once } from "node:events";
 import { createConnection } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { openAuthClient } from "../../core/api/auth-client.ts";
 import { upgradeLimits, upgradePath, upgradeProtocol, websocketStream } from "../../core/transport/upgrade/websocket-stream.ts";
-import { startTestCluster, type TestCluster } from "../../test/inside/open-cluster.ts";
+import { openSocket, startTestCluster, type TestCluster } from "../../test/inside/open-cluster.ts";
 import { startEndingNginx } from "../../test/world/ending-nginx.ts";
 import { hasProgram } from "../../test/world/has-program.ts";
 import { run } from "../../test/world/program.ts";
+import { until } from "../../test/world/until.ts";
+
+const anyPort = { host: "127.0.0.1", port: 0 };
 
 let balanced: TestCluster;
 /** Behind a balancer that ends TLS. */
@@ -17,7 +20,14 @@ let ended: TestCluster;
 let plain: TestCluster;
 beforeAll(async () => {
   [balanced, ended, plain] = await Promise.all([
-    startTestCluster({ proxy: { proxyProtocol: ["127.0.0.1", "10.0.0.0/8"] } }),
+    startTestCluster({
+      mode: "separate",
+      proxy: {
+        proxyProtocol: ["127.0.0.1", "10.0.0.0/8"],
+        kubeListen: anyPort,
+        databases: { postgres: { listen: anyPort }, mysql: { listen: anyPort }, mongodb: { listen: anyPort }, redis: { listen: anyPort } },
+      },
+    }),
     startTestCluster({ proxy: { trustForwardedFor: ["127.0.0.1"] } }),
     startTestCluster(),
   ]);
@@ -95,6 +105,50 @@ test.skipIf(!hasProgram("curl"))("curl's own header is understood", async () => 
   expect((await run("curl", ["-ksf", `https://127.0.0.1:${port}/webapi/ping`], { limitMs: 15_000 })).status).not.toBe(0);
 });
 
+describe("the ports of their own of SSH, tunnels, Kubernetes and databases", () => {
+  const ports = ["ssh", "tunnel", "kube", "postgres", "mysql", "mongodb", "redis"] as const;
+
+  async function connectTo(name: (typeof ports)[number]): Promise<Duplex> {
+    const { databases, ...others } = balanced.proxy.addresses;
+    return (await openSocket({ ...others, ...databases }[name]?.port ?? expect.fail(`no port for ${name}`))).on("error", () => {});
+  }
+
+  /** What the proxy logs of a connection that ends. */
+  const loggedFor = (name: string): string =>
+    balanced.lines.filter((line) => line.includes("connection ended") && line.includes(`port=${name}`)).join("\n");
+
+  test.for(ports)("%s: a client that a balancer names is the one that is logged", async (name) => {
+    const socket = await connectTo(name);
+    socket.write(Buffer.concat([fromClient, Buffer.from("x".repeat(64_000))]));
+    await answer(socket);
+    await until("it is logged", () => loggedFor(name).includes("peer=203.0.113.9:40001"));
+  });
+
+  test.for(ports)("%s: a balancer that sends something else, a header without an end or too long, or half of one is refused", async (name) => {
+    for (const [first, why] of [
+      ["SSH-2.0-OpenSSH_9.2\r\n", "does not start with it"],
+      [`PROXY UNKNOWN ${"x".repeat(100)}`, "more than 107 bytes"],
+      [Buffer.from(`${signature}2111ffff`, "hex"), "more than 4096 bytes"],
+      [fromClient.subarray(0, 20), "ended before its first message"],
+    ] as const) {
+      const socket = await connectTo(name);
+      socket.end(first);
+      expect(await answer(socket)).toBe("");
+      expect(loggedFor(name)).toContain(why);
+    }
+  });
+
+  test("a server that speaks first does so behind the header, also that of a health check", async () => {
+    for (const header of [fromClient, binary, healthCheck]) {
+      const socket = await connectTo("ssh");
+      socket.write(header);
+      const [first] = (await once(socket, "data")) as [Buffer];
+      expect(String(first)).toMatch(/^SSH-2\.0-/);
+      socket.destroy();
+    }
+  });
+});
+
 async function answer(socket: Duplex): Promise<string> {
   socket.on("error", () => {});
   return Buffer.concat((await socket.toArray().catch(() => [])) as Buffer[]).toString();
@@ -115,8 +169,10 @@ test("a listed balancer that sends no header, a second one, or half of one is re
 });
 
 test("from an address that is not listed, and where it is off, a header ends the connection", async () => {
+  const words = () => plain.lines.filter((line) => line.includes("connection ended") && line.includes("proxy_service.proxy_protocol"));
   expect(await answer(await open(plain, fromClient))).toBe("");
   expect(await answer(await open(plain, binary))).toBe("");
+  expect(words()).toHaveLength(2);
   const { port } = balanced.proxy.addresses.web;
   // Another address of this machine than the listed one.
   const stranger = createConnection({ host: "127.0.0.1", port, localAddress: "127.0.0.2" });

@@ -1,21 +1,11 @@
-import { toPlatformError } from "../../core/errors/platform-error.ts";
-import type { Log } from "../../core/log/log.ts";
 import type { ClientHello } from "../../core/transport/arrivals/client-hello.ts";
-import type { FailedArrivals, HalfOpen } from "../../core/transport/arrivals/half-open.ts";
-import { type ArrivedSocket, peerAddress, setPeer } from "../../core/transport/arrivals/listen.ts";
-import { type PeekOptions, peek, readStart, turnAway } from "../../core/transport/arrivals/peek.ts";
-import { parseProxyHeader } from "../../core/transport/arrivals/proxy-header.ts";
-import { ipOf } from "../../core/transport/host-port.ts";
-import type { IpSet } from "../../core/transport/ip-prefix.ts";
+import type { ArrivedSocket } from "../../core/transport/arrivals/listen.ts";
+import { peek, turnAway } from "../../core/transport/arrivals/peek.ts";
+import { type NewConnection, type ReceiveServices, receiveSocket, type Serve } from "./receive-socket.ts";
 
 /** A connection at the front door: its first bytes were peeked at, but not consumed. */
-export interface Arrival {
-  readonly socket: ArrivedSocket;
-  /** `ip:port` of the peer. */
-  readonly peer: string;
+export interface Arrival extends NewConnection {
   readonly hello: ClientHello;
-  /** Call this once the peer is authenticated: until then the connection may be dropped for a newer one. */
-  readonly established: () => void;
 }
 
 /** Owns the socket from this call on. A rejection is logged and ends the connection. */
@@ -24,56 +14,27 @@ export type Handler = (arrival: Arrival) => Promise<void>;
 /** ALPN name → handler. */
 export type HandlerTable = ReadonlyMap<string, Handler>;
 
-export interface FrontDoorOptions {
+export interface FrontDoorOptions extends ReceiveServices {
   readonly table: HandlerTable;
   readonly web: Handler;
   /** For clients of PostgreSQL, which begin without TLS. */
-  readonly postgres: (arrival: Omit<Arrival, "hello">) => Promise<void>;
-  /** Balancers whose connections begin with a header of the PROXY protocol; left out: none. */
-  readonly balancers?: Pick<IpSet, "has"> | undefined;
-  readonly halfOpen: HalfOpen;
-  readonly failed: FailedArrivals;
-  readonly log: Log;
-  readonly signal: AbortSignal;
+  readonly postgres: Serve;
 }
 
 /** Time limit of the first message, ms. */
 const peekMs = 10_000;
 
-/** Accepts a new connection to the web port and passes it to the handler of its protocol. Never rejects. */
+/** Accepts a connection to the web port that came inside another one. Never rejects. */
 export async function receive(socket: ArrivedSocket, options: FrontDoorOptions): Promise<void> {
-  const { halfOpen, log, signal, balancers } = options;
-  let peer = peerAddress(socket);
-  halfOpen.enter(socket);
-  try {
-    if (balancers?.has(ipOf(peer)) === true) {
-      await takeProxyHeader(socket, { timeoutMs: peekMs, signal });
-      peer = peerAddress(socket);
-      // From now on it is one of the client's.
-      halfOpen.leave(socket);
-      halfOpen.enter(socket);
-    }
-    const peeked = await peek(socket, { timeoutMs: peekMs, signal });
-    const established = (): void => halfOpen.leave(socket);
-    if (peeked.speaks === "postgres") return await options.postgres({ socket, peer, established });
-    if (peeked.speaks !== "tls") return turnAway(socket, peeked.speaks, words);
-    const handler = chooseHandler(peeked.hello.alpn, options.table, options.web);
-    await handler({ socket, peer, hello: peeked.hello, established });
-  } catch (thrown) {
-    const error = toPlatformError(thrown);
-    log[error.code === "internal" ? "error" : "debug"]("connection ended", { peer, code: error.code, error });
-    options.failed.add(peer, error.message);
-    socket.destroy();
-  }
+  await receiveSocket(socket, { port: "web" }, options, (connection) => openDoor(connection, options));
 }
 
-/** Reads the header, and gives the socket the client's address. Throws `invalid`, `timeout` or `unavailable`. */
-async function takeProxyHeader(socket: ArrivedSocket, options: PeekOptions): Promise<void> {
-  const client = await readStart(socket, options, (bytes) => {
-    const header = parseProxyHeader(bytes);
-    return header && { value: header.client, used: header.length };
-  });
-  if (client !== undefined) setPeer(socket, { remoteAddress: client.host, remotePort: client.port });
+/** Passes a new connection to the web port to the handler of its protocol. Throws what that throws, `invalid`, `timeout` or `unavailable`. */
+export async function openDoor(connection: NewConnection, { table, web, postgres, signal }: FrontDoorOptions): Promise<void> {
+  const peeked = await peek(connection.socket, { timeoutMs: peekMs, signal });
+  if (peeked.speaks === "postgres") return await postgres(connection);
+  if (peeked.speaks !== "tls") return turnAway(connection.socket, peeked.speaks, words);
+  await chooseHandler(peeked.hello.alpn, table, web)({ ...connection, hello: peeked.hello });
 }
 
 /** Handler of the first offered name in the table; a client that offers none of them gets the web server. */

@@ -3,7 +3,7 @@ import { PlatformError, toPlatformError } from "../../core/errors/platform-error
 import { dbProtocols } from "../../core/resources/db.ts";
 import { alpn } from "../../core/transport/alpn.ts";
 import { HalfOpen } from "../../core/transport/arrivals/half-open.ts";
-import { type ArrivedSocket, type Listener, listen, peerAddress, setPeer } from "../../core/transport/arrivals/listen.ts";
+import { type ArrivedSocket, type Listener, listen, setPeer } from "../../core/transport/arrivals/listen.ts";
 import { terminateTls } from "../../core/transport/arrivals/server-tls.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import { IpSet } from "../../core/transport/ip-prefix.ts";
@@ -13,9 +13,10 @@ import { type ServeBrowser, serveAppClient } from "./app-front/app-front.ts";
 import { auditingOffences } from "./db-front/audit-offence.ts";
 import { type DatabasePorts, openDatabasePorts } from "./db-front/open-ports.ts";
 import { servePostgres, servePostgresTls } from "./db-front/postgres/serve-postgres.ts";
-import { type FrontDoorOptions, type Handler, type HandlerTable, receive } from "./front-door.ts";
-import { receiveKubeClient, serveKubeClient } from "./kube-front/kube-front.ts";
+import { type FrontDoorOptions, type Handler, type HandlerTable, openDoor, receive } from "./front-door.ts";
+import { serveKubeClient } from "./kube-front/kube-front.ts";
 import type { ListenerMode, ProxyServices } from "./proxy-services.ts";
+import { receiveSocket, type Serve } from "./receive-socket.ts";
 import { clientStream } from "./routing/client-stream.ts";
 import { acceptJump } from "./routing/jump-server.ts";
 import { acceptTunnel } from "./tunnels/accept-tunnel.ts";
@@ -55,15 +56,15 @@ const maxConnections = 60_000;
 const defaultPorts = { ssh: 3023, tunnel: 3024 } as const;
 
 /**
- * Opens listeners, whose connections are among `sockets` until they close. Promises of `onSocket` settle once bytes flow or were refused, each within limits of
- * its own; they do not reject.
+ * Opens listeners, whose connections are among `sockets` until they close. Promises of `serve` settle once bytes flow or were refused, each within limits of
+ * its own.
  */
-function opener(sockets: Set<Socket>, services: Pick<ListenerServices, "sockets" | "log" | "opening">) {
+function opener(sockets: Set<Socket>, balancers: IpSet | undefined, services: ListenerServices) {
   /** One listener for all sockets. */
   function forget(this: Socket): void {
     sockets.delete(this);
   }
-  return (purpose: string, address: HostPort, onSocket: (socket: Socket) => Promise<void>): Promise<Listener> =>
+  return (purpose: string, address: HostPort, serve: Serve<Socket>): Promise<Listener> =>
     listen({
       address,
       purpose,
@@ -73,7 +74,7 @@ function opener(sockets: Set<Socket>, services: Pick<ListenerServices, "sockets"
       onSocket: (socket) => {
         sockets.add(socket);
         socket.on("close", forget);
-        services.opening.add(onSocket(socket));
+        services.opening.add(receiveSocket(socket, { port: purpose, balancers }, services, serve));
       },
     });
 }
@@ -81,20 +82,24 @@ function opener(sockets: Set<Socket>, services: Pick<ListenerServices, "sockets"
 /** Opens the web port and, if configured, the separate SSH ports, that of Kubernetes and those of databases. */
 export async function openListeners(config: ProxyConfig, services: ListenerServices): Promise<ProxyListeners> {
   const sockets = new Set<Socket>();
-  const open = opener(sockets, services);
+  const { proxyProtocol } = config;
+  const open = opener(sockets, proxyProtocol && new IpSet(proxyProtocol), services);
   let mode: ListenerMode = services.mode ?? (config.sshListen === undefined && config.tunnelListen === undefined ? "multiplex" : "separate");
   const handlers = { ...services, ...doorHandlers(services) };
   const inside = { ...handlers, ...insideHandlers(services) };
-  const { proxyProtocol } = config;
-  const balancers = proxyProtocol === undefined ? undefined : new IpSet(proxyProtocol);
-  const web = await open("web", config.webListen, (socket) => receive(socket, { ...handlers, balancers }));
+  const web = await open("web", config.webListen, (connection) => openDoor(connection, handlers));
   const own: { ssh?: Listener; tunnel?: Listener } = {};
+  /** SSH without TLS. */
+  const overSsh =
+    (accept: SshAccept): Serve<Socket> =>
+    ({ socket, ...connection }) =>
+      accept({ transport: socket, ...connection }, services);
   const openOwn = async (wantedMode: ListenerMode): Promise<void> => {
     const { host } = config.webListen;
     const wanted = (address: HostPort | undefined, port: number) => address ?? (wantedMode === "separate" ? { host, port } : undefined);
     const [ssh, tunnel] = [wanted(config.sshListen, defaultPorts.ssh), wanted(config.tunnelListen, defaultPorts.tunnel)];
-    if (ssh !== undefined) own.ssh ??= await open("ssh", ssh, plainSsh(services, acceptJump)).catch(needsOwn("listen_addr"));
-    if (tunnel !== undefined) own.tunnel ??= await open("tunnel", tunnel, plainSsh(services, acceptTunnel)).catch(needsOwn("tunnel_listen_addr"));
+    if (ssh !== undefined) own.ssh ??= await open("ssh", ssh, overSsh(acceptJump)).catch(needsOwn("listen_addr"));
+    if (tunnel !== undefined) own.tunnel ??= await open("tunnel", tunnel, overSsh(acceptTunnel)).catch(needsOwn("tunnel_listen_addr"));
   };
   const closeAll = async (): Promise<void> => {
     for (const listener of [web, own.ssh, own.tunnel, kube, ...(databases?.listeners ?? [])]) await listener?.close();
@@ -102,7 +107,7 @@ export async function openListeners(config: ProxyConfig, services: ListenerServi
   let databases: DatabasePorts | undefined;
   let kube: Listener | undefined;
   try {
-    if (config.kubeListen !== undefined) kube = await open("kube", config.kubeListen, (socket) => receiveKubeClient(socket, services));
+    if (config.kubeListen !== undefined) kube = await open("kube", config.kubeListen, (connection) => serveKubeClient(connection, services));
     databases = await openDatabasePorts(config.databases ?? {}, services, open);
     await openOwn(mode);
   } catch (thrown) {
@@ -230,19 +235,3 @@ function webApi(services: ListenerServices): Handler {
 }
 
 type SshAccept = typeof acceptTunnel | typeof acceptJump;
-
-/** An SSH port without TLS. */
-function plainSsh(services: ListenerServices, accept: SshAccept): (socket: Socket) => Promise<void> {
-  return async (socket) => {
-    const peer = peerAddress(socket);
-    services.halfOpen.enter(socket);
-    try {
-      await accept({ transport: socket, peer, established: () => services.halfOpen.leave(socket) }, services);
-    } catch (thrown) {
-      const error = toPlatformError(thrown);
-      services.log[error.code === "internal" ? "error" : "debug"]("connection ended", { peer, code: error.code, error });
-      services.failed.add(peer, error.message);
-      socket.destroy();
-    }
-  };
-}

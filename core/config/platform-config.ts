@@ -123,7 +123,7 @@ const balancers = z.preprocess((value) => {
 export const proxySchema = z.strictObject({
   enabled: onOff.default(true),
   web_listen_addr: hostPortText(ports.web).prefault(`0.0.0.0:${ports.web}`),
-  /** Balancers whose connections to the web port begin with a header of the PROXY protocol: their addresses or prefixes. Default: off. */
+  /** Balancers whose connections begin with a header of the PROXY protocol, at every port: their addresses or prefixes. Default: off. */
   proxy_protocol: balancers.optional(),
   /** Balancers that end TLS and state the client in X-Forwarded-For. Default: off. */
   trust_x_forwarded_for: balancers.optional(),

@@ -6,7 +6,7 @@ import { type Result, textResult } from "../../output.ts";
 import { ownCommand } from "../../own-command.ts";
 import { chosenProfile, loadFacts, proxyOption } from "../../profile/choose-profile.ts";
 import { tshHome } from "../../profile/profile-folder.ts";
-import { withTrust } from "../../profile/reach-cluster.ts";
+import { firstReached, withTrust } from "../../profile/reach-cluster.ts";
 import { dropCertificates, storeCertificate } from "../../profile/store-certificate.ts";
 import { ownCertificate } from "../served/own-certificate.ts";
 import { kubeAddress } from "./kube-address.ts";
@@ -24,7 +24,7 @@ export async function loginKube(call: Call): Promise<Result> {
   const { profile, clusters, address } = await withTrust(call, first, async (trusting) => ({
     profile: trusting,
     clusters: await chosenKubes(call, trusting),
-    address: await kubeAddress(io, trusting, trusting.facts.proxy),
+    address: await firstReached(trusting.facts, io, (reached) => kubeAddress(io, trusting, reached)),
   }));
   const { proxy } = await loadFacts(home, proxyOption(call));
   const facts = {

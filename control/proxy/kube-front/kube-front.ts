@@ -1,10 +1,7 @@
-import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { toPlatformError } from "../../../core/errors/platform-error.ts";
 import { refuseKubeClient } from "../../../core/kubernetes/refuse-kube-client.ts";
-import type { FailedArrivals, HalfOpen } from "../../../core/transport/arrivals/half-open.ts";
-import { peerAddress } from "../../../core/transport/arrivals/listen.ts";
 import { terminateTls } from "../../../core/transport/arrivals/server-tls.ts";
 import { relayStream } from "../routing/relay-stream.ts";
 import type { RelayedStreams } from "../routing/running-streams.ts";
@@ -44,24 +41,4 @@ export async function serveKubeClient({ socket, peer, established }: KubeArrival
   }
   established();
   void relayStream(tls, agent, services);
-}
-
-export interface KubePortServices extends KubeFrontServices {
-  readonly halfOpen: HalfOpen;
-  readonly failed: FailedArrivals;
-}
-
-/** Serves a connection to the port for Kubernetes. Never rejects. */
-export async function receiveKubeClient(socket: Socket, services: KubePortServices): Promise<void> {
-  const { halfOpen, failed, log } = services;
-  const peer = peerAddress(socket);
-  halfOpen.enter(socket);
-  try {
-    await serveKubeClient({ socket, peer, established: () => halfOpen.leave(socket) }, services);
-  } catch (thrown) {
-    const error = toPlatformError(thrown);
-    log[error.code === "internal" ? "error" : "debug"]("connection ended", { peer, port: "kube", code: error.code, error });
-    failed.add(peer, error.message);
-    socket.destroy();
-  }
 }

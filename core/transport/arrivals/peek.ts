@@ -1,6 +1,7 @@
 import type { Duplex } from "node:stream";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { type ClientHello, parseClientHello } from "./client-hello.ts";
+import { mayBeProxyHeader } from "./proxy-header.ts";
 
 /** Protocol of a client of the web port. */
 export type Peeked = { readonly speaks: "tls"; readonly hello: ClientHello } | { readonly speaks: "ssh" | "http" | "postgres" };
@@ -94,7 +95,12 @@ export function recognize(bytes: Buffer): Peeked | undefined {
   if (start.startsWith(sshStart)) return { speaks: "ssh" };
   if (sshStart.startsWith(start)) return undefined;
   if (httpStart.test(start)) return { speaks: "http" };
-  if (bytes.length < httpLength && /^[A-Z]+$/.test(start)) return undefined;
+  const isProxied = mayBeProxyHeader(bytes);
+  if (bytes.length < httpLength && (isProxied || /^[A-Z]+$/.test(start))) return undefined;
+  if (isProxied) {
+    const where = "at ports of a proxy and from addresses in its proxy_service.proxy_protocol";
+    throw new PlatformError("invalid", `the connection starts with a header of the PROXY protocol, which is accepted only ${where}`);
+  }
   throw new PlatformError("invalid", "the connection starts with neither TLS, SSH nor HTTP");
 }
 

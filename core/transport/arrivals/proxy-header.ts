@@ -33,6 +33,11 @@ export function parseProxyHeader(bytes: Buffer): ProxyHeader | undefined {
   throw invalid("the connection does not start with it");
 }
 
+/** Whether the bytes are the beginning of such a header, or may become it. Pure. */
+export function mayBeProxyHeader(bytes: Buffer): boolean {
+  return startsLike(bytes, versionTwo) || startsLike(bytes, versionOne);
+}
+
 /** Whether the bytes are the start, or may become it. */
 function startsLike(bytes: Buffer, start: Buffer): boolean {
   const length = Math.min(bytes.length, start.length);
