@@ -1,8 +1,7 @@
 import { mkdir, readFile, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import type { makeAuditEvent } from "../../core/audit/audit-event.ts";
 import type { AuditFacts } from "../../core/audit/audit-events.ts";
-import { newEventUid } from "../../core/audit/event-uid.ts";
+import type { EventLines } from "../../core/audit/event-lines.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { startOf } from "../../core/processes/start-of.ts";
@@ -47,6 +46,8 @@ export interface RecordOptions {
   readonly isPast?: boolean;
   /** The event's bytes are taken from it, as far as it has them. */
   readonly room?: HeldRoom | undefined;
+  /** As in `EventLines`. */
+  readonly shared?: object;
 }
 
 export interface MassEvent {
@@ -96,7 +97,7 @@ class FileSpool implements Spool {
   readonly #segments: SegmentWriter;
   readonly #room: SpoolRoom;
   readonly #commits: GroupCommit;
-  #make: typeof makeAuditEvent | undefined;
+  #lines: EventLines | undefined;
 
   constructor(options: SpoolOptions, own: Writer) {
     const { folder, log } = options;
@@ -107,12 +108,14 @@ class FileSpool implements Spool {
     this.#commits = new GroupCommit({ folder, log, segments: this.#segments, room: this.#room, written: () => this.onRecorded() });
   }
 
-  async record(facts: AuditFacts, { mass, isPast = false, room }: RecordOptions = {}): Promise<void> {
+  async record(facts: AuditFacts, { mass, isPast = false, room, shared }: RecordOptions = {}): Promise<void> {
     const { clusterName, now: clock = () => new Date() } = this.#options;
     // Loaded at the first event: its schemas take megabytes that an idle agent can save.
-    this.#make ??= (await import("../../core/audit/audit-event.ts")).makeAuditEvent;
-    const now = clock();
-    const text = `${JSON.stringify(this.#make(facts, { clusterName, now, uid: newEventUid(now) }))}\n`;
+    if (this.#lines === undefined) {
+      const { EventLines: Lines } = await import("../../core/audit/event-lines.ts");
+      this.#lines ??= new Lines(clusterName);
+    }
+    const text = `${this.#lines.write(facts, clock(), shared)}\n`;
     const bytes = Buffer.byteLength(text);
     if (mass === undefined) this.#room.take(bytes, room);
     else if (!this.#room.takeAtOnce(mass.owner, bytes)) await this.#room.takeInTurn({ owner: mass.owner, bytes, waitMs: roomMs });

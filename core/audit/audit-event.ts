@@ -23,12 +23,17 @@ export function makeAuditEvent(facts: AuditFacts, origin: AuditOrigin): AuditEve
     uid: origin.uid,
     cluster_name: origin.clusterName,
   };
+  clipFields(event, facts);
+  return checkAuditEvent(event);
+}
+
+/** Truncates texts in `event`: those of the fields that `facts` have. */
+export function clipFields(event: Record<string, unknown>, facts: object): void {
   // What is short is never cut.
   for (const name of Object.keys(facts)) {
     const value = event[name];
     if (typeof value === "string" && value.length > maxShort) event[name] = clipped(name, value);
   }
-  return checkAuditEvent(event);
 }
 
 /** One line of the audit log. */

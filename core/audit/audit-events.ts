@@ -60,12 +60,21 @@ export type AuditFacts = WithoutOrigin<AuditEvent>;
 const specs: ReadonlyMap<string, AuditEventSpec> = new Map(Object.values<AuditEventSpecs>(areas).flatMap((area) => Object.entries(area)));
 
 function schemaOf([event, { fields }]: readonly [string, AuditEventSpec]) {
-  return z.strictObject({ event: z.literal(event), ...common, ...fields });
+  return z.strictObject(shapeOf(event, fields));
+}
+
+function shapeOf<Name extends string>(event: Name, fields: z.ZodRawShape) {
+  return { event: z.literal(event), ...common, ...fields };
 }
 const [first, ...others] = [...specs].map(schemaOf);
 if (first === undefined) throw new Error("there are no audit events");
 /** Strict: an unknown event or field is refused. */
 export const auditEventSchema = z.discriminatedUnion("event", [first, ...others]) as unknown as z.ZodType<AuditEvent>;
+
+/** Schemas of all fields of an event, in the order in which it has them. Pure. */
+export function eventShape(event: AuditEventName): z.ZodRawShape {
+  return shapeOf(event, specs.get(event)?.fields ?? {});
+}
 
 /** The fields of an event that an auth service of the version before does not know. Pure. */
 export function newerFields(event: string): readonly string[] {

@@ -6,6 +6,14 @@ import { randomUUID } from "node:crypto";
  */
 export function newEventUid(now: Date): string {
   const time = Math.max(0, now.getTime());
+  if (time !== latest.time) latest = { time, text: timeText(time) };
+  return `${latest.text}${randomUUID().slice(15)}`;
+}
+
+/** Many events have the same time. */
+let latest = { time: 0, text: timeText(0) };
+
+function timeText(time: number): string {
   const [high, low] = [Math.floor(time / 0x10000), time % 0x10000];
-  return `${high.toString(16).padStart(8, "0")}-${low.toString(16).padStart(4, "0")}-7${randomUUID().slice(15)}`;
+  return `${high.toString(16).padStart(8, "0")}-${low.toString(16).padStart(4, "0")}-7`;
 }

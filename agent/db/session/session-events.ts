@@ -72,7 +72,7 @@ export class SessionEvents {
     const mass = { owner: { service: "db", user: this.#options.user }, patienceMs: end === undefined ? patienceMs : 0 } as const;
     // It has logged in, which it does once: they stay the same.
     const common = this.#common();
-    return new AuditQueue({ record: async (event) => audit.record({ ...fitEvent(event), ...common } as never, { mass }), log, end });
+    return new AuditQueue({ record: async (event) => audit.record({ ...fitEvent(event), ...common } as never, { mass, shared: common }), log, end });
   }
 
   /** Counts an event for the summary. */
