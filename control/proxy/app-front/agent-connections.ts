@@ -59,6 +59,8 @@ interface Attempt {
 export class AgentConnections {
   readonly #services: ConnectionServices;
   readonly #pools = new Map<string, Pool>();
+  /** Of identities, which do not change: `userOf` gives the same one for a while. */
+  readonly #digests = new WeakMap<UserIdentity, string>();
   /** By session and address. */
   readonly #requests = createQueues(requests);
   /** By session. */
@@ -86,8 +88,14 @@ export class AgentConnections {
     await this.#requests(keyOf(visit), work, wait.signal);
   }
 
+  #digestOf(user: UserIdentity): string {
+    const digest = this.#digests.get(user) ?? hash("sha256", JSON.stringify(user), "base64");
+    this.#digests.set(user, digest);
+    return digest;
+  }
+
   #agentFor(visit: AppVisit, user: UserIdentity): Agent {
-    const key = `${keyOf(visit)} ${hash("sha256", JSON.stringify(user), "base64")}`;
+    const key = `${keyOf(visit)} ${this.#digestOf(user)}`;
     const known = this.#pools.get(key);
     if (known !== undefined) return known.agent;
     if (this.#pools.size >= maxPools) this.#dropUnused();

@@ -52,6 +52,8 @@ const maxKnown = 20_000;
 export class AppSessions {
   readonly #options: AppSessionsOptions;
   readonly #known = new Map<string, Known>();
+  /** Of calls: the same one is often asked about again. */
+  readonly #digests = new WeakMap<AppCall, string>();
   /** Calls on their way: a page makes many requests at once. */
   readonly #asking = new Map<string, Promise<UserIdentity>>();
   readonly #guesses: GuessLimit;
@@ -74,7 +76,8 @@ export class AppSessions {
     const { id } = call.credential;
     const { access, clock } = this.#options;
     const { revision } = access;
-    const digest = digestOf(call);
+    const digest = this.#digests.get(call) ?? digestOf(call);
+    this.#digests.set(call, digest);
     const known = this.#known.get(id);
     if (known?.digest === digest && known.revision === revision && clock() - known.at < freshMs) return known.user;
     const question = `${revision} ${digest}`;

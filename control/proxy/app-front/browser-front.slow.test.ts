@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../../../test/world/until.ts";
@@ -86,6 +86,25 @@ describe("without a session", () => {
     expect((await site.call("/", { headers: { cookie: `${one}; ${two.split("=")[0]}=${"A".repeat(43)}` } })).status).toBe(401);
     expect((await site.call("/", { at: shop, headers: { cookie } })).status).toBe(401);
     expect((await site.call("/", { headers: { cookie } })).status).toBe(200);
+  });
+
+  test("each request of a connection is that of the session in its own cookies", async () => {
+    const [one, other] = [await site.signIn(), await site.signIn()];
+    const [id = "", secret = ""] = /app=([^.]+)\.([^;]+)/.exec(one)?.slice(1) ?? [];
+    const forged = one.replace(secret, "A".repeat(43));
+    const socket = await site.world.connect(wiki, undefined, { ALPNProtocols: ["http/1.1"] });
+    const agent = Object.assign(new Agent({ keepAlive: true, maxSockets: 1 }), { createConnection: () => socket });
+    const ask = async (cookie: string): Promise<number | undefined> => {
+      const sent = httpRequest({ agent, headers: { host: wiki, cookie } }).end();
+      const [answer] = (await once(sent, "response")) as [IncomingMessage];
+      await answer.toArray();
+      return answer.statusCode;
+    };
+    const statuses: unknown[] = [];
+    for (const cookie of [one, one, "", forged, one, other, one]) statuses.push(await ask(cookie));
+    agent.destroy();
+    expect(statuses).toEqual([200, 200, 401, 401, 200, 200, 200]);
+    expect(site.world.reached.map(({ request }) => request.sessionId)).toEqual([id, /app=([^.]+)/.exec(other)?.[1]]);
   });
 
   test("a WebSocket is refused with 401, and its connection ends", async () => {

@@ -164,14 +164,33 @@ async function serveUpgrade({ request, socket, head, arrival }: UpgradeRequest, 
 }
 
 /** Throws `unauthenticated` for a browser without a session, `denied` for a locked user. */
-async function visitOf({ request, site, peer }: Omit<SiteRequest, "response">, { sessions }: BrowserFrontServices): Promise<AppVisit> {
-  const credential = appCredential(request.headers.cookie);
-  if (credential === undefined) throw new PlatformError("unauthenticated", "this browser is not signed in to the application");
-  const visit: AppVisit = { credential, app: site.app, peer };
+async function visitOf(asked: Omit<SiteRequest, "response">, { sessions }: BrowserFrontServices): Promise<AppVisit> {
+  const { site } = asked;
+  const visit = statedVisit(asked);
+  if (visit === undefined) throw new PlatformError("unauthenticated", "this browser is not signed in to the application");
   await sessions.userOf(visit);
   if (site.facts?.scheme === "tcp") {
     throw new PlatformError("not_found", `application ${site.app} is not a web application`, { hint: `use: tsh proxy app ${site.app}` });
   }
+  return visit;
+}
+
+/** Longest cookies of a connection's latest request that are kept, characters. */
+const mostKept = 4_096;
+
+/** The latest visit on each connection, and the cookies that stated it: a browser sends the same ones with each request. */
+const latest = new WeakMap<Duplex, { readonly cookie: string; readonly visit: AppVisit }>();
+
+/** The visit that the cookies state, the same object for the same ones; undefined: none. */
+function statedVisit({ request, site: { app }, peer }: Omit<SiteRequest, "response">): AppVisit | undefined {
+  const { socket, headers } = request;
+  const { cookie = "" } = headers;
+  const known = latest.get(socket);
+  if (known?.cookie === cookie && known.visit.peer === peer && known.visit.app === app) return known.visit;
+  const credential = appCredential(cookie);
+  if (credential === undefined) return undefined;
+  const visit = { credential, app, peer };
+  if (cookie.length <= mostKept) latest.set(socket, { cookie, visit });
   return visit;
 }
 
