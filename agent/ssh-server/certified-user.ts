@@ -1,5 +1,5 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { fromSshCertificate, type UserIdentity } from "../../core/identity/identity.ts";
+import { fromSshCertificate, inSession, type UserIdentity } from "../../core/identity/identity.ts";
 import type { SshCertificate } from "../../core/ssh/certificate.ts";
 import { checkCertificate } from "../../core/ssh/check-certificate.ts";
 import { type Access, requireReadableRoles } from "../access/access-source.ts";
@@ -30,6 +30,5 @@ export function certifiedUser({ certificate, access, clientIp, hostname, cluster
     throw new PlatformError("unauthenticated", `the certificate is for cluster ${identity.cluster}, and this host belongs to ${cluster}`);
   }
   requireReadableRoles(identity, access, hostname);
-  // A proxy's certificate for a browser is good for the beginning; the session may go on as long as the user's own.
-  return identity.relayed === undefined ? identity : { ...identity, validBefore: new Date(identity.relayed.until) };
+  return inSession(identity);
 }

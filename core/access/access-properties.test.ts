@@ -6,7 +6,7 @@ import { serviceKinds, serviceNames } from "../kinds/service-kinds.ts";
 import { authorize, isGrant } from "./authorize.ts";
 import { matchLabels } from "./match-labels.ts";
 import { expandTemplate } from "./templates.ts";
-import { askOf, roleOf } from "./testing/role-of.ts";
+import { askOf, labelsOf, roleOf } from "./testing/role-of.ts";
 
 const identity: UserIdentity = {
   kind: "user",
@@ -94,6 +94,47 @@ describe.for(serviceNames)("access to %s", (kind) => {
         if (allows(held, asked, labels)) expect(allows([...held, more], asked, labels)).toBe(true);
       }),
     );
+  });
+
+  test("a demand for a code changes no decision but to ask, and only where its role allows the resource or none at all", () => {
+    const outcome = (held: readonly string[], asked: string, labels: string, marked: boolean): string => {
+      const roles = held.map((one, index) => roleOf(one, `role-${index + 1}`, kind));
+      const mark = { device: "otp", kind, name: kind === "ssh" ? "1" : "n", until: "2026-11-20T13:00:00Z" };
+      try {
+        authorize({
+          identity: { ...identity, ...(marked && { mfa: mark }) },
+          locks: [],
+          roles,
+          ask: askOf(kind, asked, labels),
+          now: new Date("2026-11-20T12:00:00Z"),
+        });
+        return "yes";
+      } catch (thrown) {
+        return thrown instanceof PlatformError ? thrown.code : "bug";
+      }
+    };
+    fc.assert(
+      fc.property(lines, fc.array(fc.boolean(), { minLength: 3, maxLength: 3 }), host, wanted, (held, demands, labels, asked) => {
+        const demanding = held.map((one, index) => (demands[index] ? `${one}; require_session_mfa=true` : one));
+        const before = outcome(held, asked, labels, false);
+        const after = outcome(demanding, asked, labels, false);
+        if (before === "denied") {
+          expect(after).toBe("denied");
+          return;
+        }
+        // The code given, nothing else is refused.
+        expect(outcome(demanding, asked, labels, true)).toBe("yes");
+        const granting = held.some((one, index) => demands[index] && outcome([one.replace(/deny.*/, "")], asked, labels, false) === "yes");
+        if (granting) expect(after).toBe("mfa_required");
+        const mayCount = held.some((one, index) => demands[index] && (!/allow[^;]* on /.test(one) || mayMatch(one, labels)));
+        if (!mayCount) expect(after).toBe("yes");
+      }),
+    );
+    function mayMatch(one: string, labels: string): boolean {
+      const role = roleOf(one, "role-1", kind);
+      const { labels: condition } = serviceKinds[kind];
+      return matchLabels(role.spec.allow?.[condition], labelsOf(labels), { traits: identity.traits, unreadable: true });
+    }
   });
 
   test("nothing is allowed without a role that allows it", () => {

@@ -36,6 +36,7 @@ export interface JoinAsk {
   readonly kind: "join";
   readonly node: { readonly id: string; readonly name: string };
   readonly session?: {
+    readonly sid: string;
     readonly kind: SessionKind;
     readonly user: string;
     readonly login: string;

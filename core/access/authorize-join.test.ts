@@ -57,7 +57,14 @@ function refused(facts: Case): { readonly code: string; readonly message: string
 describe("a grant to join", () => {
   test("names the session and the mode, with the options of all roles of the user", () => {
     const grant = ask({ held: [watcher, strict] });
-    expect(grant.ask.session).toEqual({ kind: "ssh", user: "alice", login: "root", roles: ["dev"], mode: "observer" });
+    expect(grant.ask.session).toEqual({
+      sid: "11111111-1111-4111-8111-111111111111",
+      kind: "ssh",
+      user: "alice",
+      login: "root",
+      roles: ["dev"],
+      mode: "observer",
+    });
     expect(grant).toMatchObject({ maxConnections: 2, rules: { idleTimeoutSeconds: 300, strictLocks: true } });
   });
 

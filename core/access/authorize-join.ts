@@ -38,7 +38,7 @@ export function authorizeJoin({ sid, mode, session, ...facts }: JoinFacts): Join
     const held = facts.roles.filter(({ metadata }) => facts.identity.roles.includes(metadata.name));
     throw unseen(sid, refuseJoin(facts.identity, held, { node, session: { kind, user, roles, mode } }) ?? "");
   }
-  return authorize({ ...facts, ask: { kind: "join", node, session: { kind, user, login, roles, mode, ...(pod && { pod }) } } });
+  return authorize({ ...facts, ask: { kind: "join", node, session: { sid, kind, user, login, roles, mode, ...(pod && { pod }) } } });
 }
 
 /** The modes in which a user may join a session, by roles alone. Pure. */

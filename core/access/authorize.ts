@@ -9,6 +9,7 @@ import { findLock, lockedError } from "./find-lock.ts";
 import { decideKube, noLoanError } from "./kube/decide-kube.ts";
 import { type KubeAccess, kubeAccess } from "./kube/kube-access.ts";
 import { hasSay, refusalOf, refuseRoute, refuseSourceIp, wantedOf } from "./refuse.ts";
+import { demandingRole, mfaRequired, refuseMfaTarget } from "./session-mfa.ts";
 import { type CommonRules, commonRules, maxConnections, type SessionRules, sessionRules } from "./session-rules.ts";
 
 /** What the roles say beside their yes. */
@@ -67,22 +68,25 @@ export interface AuthorizeFacts {
   readonly now: Date;
   /** The connection is open already. Whether it ends with its certificate is up to a rule, `disconnect_expired_cert`: here the expiry does not count. */
   readonly isOpen?: true | undefined;
+  /** A one-time code can still be asked for: a list of what a user may reach, or the choice of a host. Default: where roles demand one, it has been given. */
+  readonly isBeforeMfa?: true | undefined;
 }
 
 /**
  * The one access decision: default deny, a deny beats every allow, a lock beats all. Pure.
- * Throws PlatformError: `unauthenticated` when the identity has expired, `denied` with the reason otherwise.
+ * Throws PlatformError: `unauthenticated` when the identity has expired, `mfa_required` when only a one-time code is missing, `denied` with the
+ * reason otherwise.
  */
 export function authorize(facts: AuthorizeFacts & { ask: SshAsk & { login: string } }): SshGrant;
 export function authorize<Kind extends ServedKind>(facts: AuthorizeFacts & { ask: ServedAsk<Kind> & { serverId: string } }): ServedGrant<Kind>;
 export function authorize(facts: AuthorizeFacts & { ask: Required<JoinAsk> }): JoinGrant;
 export function authorize(facts: AuthorizeFacts): Grant;
-export function authorize({ identity, roles, ask, locks, clientIp, now, isOpen }: AuthorizeFacts): Grant {
+export function authorize({ identity, roles, ask, locks, clientIp, now, isOpen, isBeforeMfa }: AuthorizeFacts): Grant {
   if (isOpen !== true) requireUnexpired(identity, now);
   const { name: user, userId, roles: named } = identity;
   const lock = findLock(locks, { user, userId, roles: named, now, ...lockedPlace(ask) });
   if (lock !== undefined) throw lockedError(lock);
-  const astray = refuseRoute(identity, ask);
+  const astray = refuseRoute(identity, ask) ?? refuseMfaTarget(identity, ask);
   if (astray !== undefined) throw new PlatformError("denied", astray, { hint: "use the certificate of a login: tsh login" });
   const held = roles.filter((role) => identity.roles.includes(role.metadata.name));
   const elsewhere = refuseSourceIp(identity, held, clientIp);
@@ -91,6 +95,10 @@ export function authorize({ identity, roles, ask, locks, clientIp, now, isOpen }
   const refusal = refusalOf(identity, held, ask, account !== undefined);
   if (refusal !== undefined) throw new PlatformError("denied", refusal);
   const kube = isServed(ask) && ask.kind === "kube" ? lentAt(identity, held, ask) : undefined;
+  // A code is for the beginning of a session. It comes last: only users with access learn that one is needed.
+  const isAsked = identity.mfa === undefined && isOpen !== true && isBeforeMfa !== true;
+  const demanding = isAsked ? demandingRole(identity, held, ask, account !== undefined) : undefined;
+  if (demanding !== undefined) throw mfaRequired(ask, demanding);
   return new IssuedGrant({ identity, ask }, { rules: rulesOf({ identity, ask }, held, account), most: maxConnections(held), account, kube });
 }
 

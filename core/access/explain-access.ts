@@ -6,7 +6,9 @@ import type { Role } from "../resources/role.ts";
 import type { Traits, User } from "../resources/user.ts";
 import { isServed, type ServedAsk, type SshAsk } from "./ask.ts";
 import { authorize, type Grant } from "./authorize.ts";
+import { dbUserRule } from "./db-user-rule.ts";
 import { askText } from "./kube/decide-kube.ts";
+import { demandingRole } from "./session-mfa.ts";
 
 /** What one role says about an access. */
 export interface RoleSay {
@@ -69,7 +71,18 @@ export function explainAccess(facts: ExplainFacts): Explanation {
   if (refusal !== undefined) return { allowed: false, reason: refusal, roles: says };
   const allowing = says.filter((one) => one.says === "allows").map(({ role }) => role);
   const by = allowing.length === 0 ? "its roles together allow it" : `${allowing.join(", ")} ${allowing.length === 1 ? "allows" : "allow"} it`;
-  return { allowed: true, reason: `${user.metadata.name} may ${textOf(facts.ask)}: ${by}`, roles: says };
+  const reason = `${user.metadata.name} may ${textOf(facts.ask)}: ${by}`;
+  const demanding = demandingRoleOf(facts);
+  const code = demanding === undefined ? "" : `; each session needs a one-time code (role ${demanding}, require_session_mfa)`;
+  return { allowed: true, reason: `${reason}${code}`, roles: says };
+}
+
+/** The role that demands a one-time code for an allowed access. */
+function demandingRoleOf({ user, roles, ask, now }: ExplainFacts): string | undefined {
+  const held = roles.filter(({ metadata }) => user.spec.roles.includes(metadata.name));
+  const identity = identityOf(user, user.spec.roles, now);
+  const account = isServed(ask) ? dbUserRule(ask, { held, traits: identity.traits }) : undefined;
+  return demandingRole(identity, held, ask, account !== undefined)?.metadata.name;
 }
 
 function sayOf(facts: ExplainFacts, { name, role }: { readonly name: string; readonly role: Role | undefined }): RoleSay {
@@ -100,7 +113,7 @@ export function decisionBy(
   held: readonly string[] = user.spec.roles,
 ): { readonly grant: Grant } | { readonly refusal: string } {
   try {
-    return { grant: authorize({ identity: identityOf(user, held, now), roles, ask, locks, clientIp: anywhere, now }) };
+    return { grant: authorize({ identity: identityOf(user, held, now), roles, ask, locks, clientIp: anywhere, now, isBeforeMfa: true }) };
   } catch (thrown) {
     if (thrown instanceof PlatformError && thrown.code === "denied") return { refusal: thrown.message.replace(/^access denied: /, "") };
     throw thrown;

@@ -33,7 +33,7 @@ function join({ allow = [], deny = [], owner = "bob", ownerRoles = ["dev"], mode
     validBefore: new Date(now.getTime() + 60_000),
   };
   const roles = [role("joiner", { allow: { join_sessions: [...allow] }, deny: { join_sessions: [...deny] } })];
-  const session = { kind, user: owner, login: "root", roles: ownerRoles, mode };
+  const session = { sid: "1", kind, user: owner, login: "root", roles: ownerRoles, mode };
   const ask: JoinAsk = { kind: "join", node: { id: "h", name: "web1" }, session };
   try {
     return authorize({ identity, roles, locks: [], ask, now });

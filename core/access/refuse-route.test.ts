@@ -25,7 +25,7 @@ function facts(route: Route | undefined): Omit<AuthorizeFacts, "ask"> {
 const orders: Route = { kind: "app", name: "orders" };
 const app = (name: string): Ask => ({ kind: "app", served: { name, labels: {} }, serverId: "1" });
 const node = { id: "orders", name: "orders", labels: {} };
-const session = { kind: "ssh" as const, user: "alice", login: "root", roles: ["ssh"], mode: joinModes[0] };
+const session = { sid: "1", kind: "ssh" as const, user: "alice", login: "root", roles: ["ssh"], mode: joinModes[0] };
 
 test.for<readonly [string, Route, Ask]>([
   ["another application", orders, app("billing")],

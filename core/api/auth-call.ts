@@ -7,6 +7,7 @@ const toGrpc: Readonly<Record<ErrorCode, Code>> = {
   invalid: Code.InvalidArgument,
   unauthenticated: Code.Unauthenticated,
   denied: Code.PermissionDenied,
+  mfa_required: Code.PermissionDenied,
   not_found: Code.NotFound,
   already_exists: Code.AlreadyExists,
   conflict: Code.Aborted,

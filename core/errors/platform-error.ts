@@ -9,6 +9,7 @@ export const errorCodes = [
   "invalid",
   "unauthenticated",
   "denied",
+  "mfa_required",
   "not_found",
   "already_exists",
   "conflict",
@@ -89,5 +90,6 @@ export const exitCodes: Readonly<Record<ErrorCode, number>> = {
   unavailable: 9,
   timeout: 10,
   unsupported: 11,
+  mfa_required: 12,
   internal: 1,
 };

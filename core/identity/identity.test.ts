@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { anyCharacter } from "../../test/fuzz/any-character.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 import type { X509Subject } from "./certificate-parts.ts";
-import { fromSshCertificate, type HostIdentity, type Identity, toSshCertificate, type UserIdentity } from "./identity.ts";
+import { fromSshCertificate, type HostIdentity, type Identity, inSession, toSshCertificate, type UserIdentity } from "./identity.ts";
 import { fromX509Subject, toX509Subject } from "./x509-identity.ts";
 
 const validBefore = new Date("2026-11-20T12:00:00Z");
@@ -49,6 +49,30 @@ test.for<readonly [string, Identity]>([
 ])("%s survives both kinds of certificate", ([, identity]) => {
   expect(fromSshCertificate(toSshCertificate(identity))).toEqual(identity);
   expect(fromX509Subject(asSubject(identity), validBefore)).toEqual(identity);
+});
+
+const confirmed = { ...user, mfa: { device: "otp", kind: "ssh", name: host.id, until: "2026-11-20T20:00:00.000Z" } };
+
+test("a certificate that a code confirmed says for what, and how long its sessions last; with a part of it missing or changed it is none", () => {
+  const fields = toSshCertificate(confirmed);
+  expect(fromSshCertificate(fields)).toEqual(confirmed);
+  expect(inSession(confirmed).validBefore).toEqual(new Date("2026-11-20T20:00:00.000Z"));
+  expect(inSession(user)).toBe(user);
+  const marks = ["mfa-verified", "prev-identity-expires", "mfa-target@platform.dev"];
+  const without = (names: readonly string[]) => new Map([...fields.extensions].filter(([one]) => !names.includes(one)));
+  expect(fromSshCertificate({ ...fields, extensions: without(marks) })).toEqual(user);
+  const broken = [
+    ...marks.map((mark) => without([mark])),
+    ...marks.map((mark) => without(marks.filter((one) => one !== mark))),
+    ...["", "[]", '{"kind":"ssh"}', '{"kind":"ssh","name":"x","admin":"y"}', '{"kind":"ssh","name":""}'].map((target) =>
+      new Map(fields.extensions).set("mfa-target@platform.dev", target),
+    ),
+    new Map(fields.extensions).set("prev-identity-expires", "never"),
+    new Map(fields.extensions).set("mfa-verified", ""),
+  ];
+  for (const [index, extensions] of broken.entries()) {
+    expect(() => fromSshCertificate({ ...fields, extensions }), `case ${index}`).toThrow(expect.objectContaining({ code: "unauthenticated" }));
+  }
 });
 
 const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._@+-]{0,20}$/);

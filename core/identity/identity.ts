@@ -24,7 +24,20 @@ export interface UserIdentity {
   readonly sourceIp?: string | undefined;
   /** Present: a proxy holds the key, and speaks for the user of an application, of a database port, or of a terminal in a browser. */
   readonly relayed?: Relayed | undefined;
+  /** Present: a fresh one-time code confirmed that a session with this one resource is wanted. */
+  readonly mfa?: MfaMark | undefined;
   readonly validBefore: Date;
+}
+
+/** The mark of a certificate that a fresh one-time code confirmed. */
+export interface MfaMark {
+  /** What confirmed it: `otp`. */
+  readonly device: string;
+  /** What it is for: a kind of service and its resource (`ssh`: the id of a host), or `join` and a session. */
+  readonly kind: string;
+  readonly name: string;
+  /** Expiry of the user's own certificate, ISO 8601: a session may go on until then. */
+  readonly until: string;
 }
 
 /** The mark of a certificate that a proxy was given in a user's name. */
@@ -74,6 +87,12 @@ const extension = {
   cluster: "cluster@platform.dev",
   /** JSON: the mark of a certificate whose key a proxy holds. An agent of a version before does not know it, and ends such a session early. */
   relayed: "relayed@platform.dev",
+  /** The device that confirmed a session; a certificate with it has the next two as well. */
+  mfaVerified: "mfa-verified",
+  /** RFC 3339: until when a session may go on that is opened with the certificate. */
+  previousExpiry: "prev-identity-expires",
+  /** JSON `{kind, name}`: the one resource that was confirmed. */
+  mfaTarget: "mfa-target@platform.dev",
   hostRole: "host-role@platform.dev",
   /** The principals that are names of the host; the others are the same with the cluster's name appended. */
   hostNames: "host-names@platform.dev",
@@ -118,10 +137,29 @@ export function toSshCertificate(identity: Identity): SshCertificateFields {
       [extension.traits, JSON.stringify(identity.traits)],
       [extension.cluster, identity.cluster],
       ...(identity.relayed === undefined ? [] : [[extension.relayed, JSON.stringify(identity.relayed)] as const]),
+      ...mfaExtensions(identity.mfa),
     ]),
     criticalOptions: new Map(identity.sourceIp === undefined ? [] : [[sourceAddress, identity.sourceIp]]),
     validBefore: identity.validBefore,
   };
+}
+
+function mfaExtensions(mfa: MfaMark | undefined): readonly (readonly [string, string])[] {
+  if (mfa === undefined) return [];
+  const { device, until, kind, name } = mfa;
+  return [
+    [extension.mfaVerified, device],
+    [extension.previousExpiry, until],
+    [extension.mfaTarget, JSON.stringify({ kind, name })],
+  ];
+}
+
+/** All of it or nothing: `checkIdentity` refuses a mark without its limits. */
+function mfaIn(extensions: SshCertificateFields["extensions"]): Record<string, unknown> {
+  const parts = [extension.mfaVerified, extension.previousExpiry, extension.mfaTarget].map((name) => extensions.get(name));
+  if (parts.every((part) => part === undefined)) return {};
+  const [device, until, target] = parts;
+  return { mfa: { ...(json(target) as object | undefined), device, until } };
 }
 
 /**
@@ -153,8 +191,15 @@ export function fromSshCertificate(fields: SshCertificateFields): Identity {
     principals: { ssh: { login: fields.principals.filter((login) => login !== noLogins) } },
     ...given("sourceIp", fields.criticalOptions?.get(sourceAddress)),
     ...(fields.extensions.has(extension.relayed) && { relayed: json(fields.extensions.get(extension.relayed)) ?? null }),
+    ...mfaIn(fields.extensions),
     ...common,
   });
+}
+
+/** A certificate for the beginning of a session, of a proxy or confirmed by a code: the session may go on as long as the user's own certificate. Pure. */
+export function inSession(identity: UserIdentity): UserIdentity {
+  const until = identity.relayed?.until ?? identity.mfa?.until;
+  return until === undefined ? identity : { ...identity, validBefore: new Date(until) };
 }
 
 /** A present value must be an address, or an id: a certificate bound to something else must not pass for an unbound one. */
@@ -179,6 +224,7 @@ const identitySchema = z.discriminatedUnion("kind", [
     route: z.strictObject({ kind: kindText, name: z.string().min(1).max(255), account: z.string().min(1).max(255).optional() }).optional(),
     sourceIp: z.union([z.ipv4(), z.ipv6()]).optional(),
     relayed: z.strictObject({ by: z.uuid(), until: z.iso.datetime() }).optional(),
+    mfa: z.strictObject({ device: z.string().min(1).max(64), kind: kindText, name: z.string().min(1).max(255), until: z.iso.datetime() }).optional(),
     cluster: nameText,
     validBefore: z.date(),
   }),

@@ -61,11 +61,12 @@ const userWith = (anyTraitName: fc.Arbitrary<string>) => {
       }),
       route: option(fc.record({ kind, name: anyText, account: anyText }, { requiredKeys: ["kind", "name"] })),
       relayed: option(fc.record({ by: fc.uuid(), until: fc.constant("2026-11-20T13:00:00.000Z") })),
+      mfa: option(fc.record({ device: fc.constant("otp"), kind, name: anyText, until: fc.constant("2026-11-20T14:00:00.000Z") })),
       sourceIp: option(fc.oneof(fc.ipV4(), fc.ipV6())),
     })
-    .map(({ ssh, others, userId, route, relayed, sourceIp, ...rest }): UserIdentity => {
+    .map(({ ssh, others, userId, route, relayed, mfa, sourceIp, ...rest }): UserIdentity => {
       const limits = { ...(route !== undefined && { route }), ...(route !== undefined && relayed !== undefined && { relayed }) };
-      const given = { ...(userId !== undefined && { userId }), ...limits, ...(sourceIp !== undefined && { sourceIp }) };
+      const given = { ...(userId !== undefined && { userId }), ...limits, ...(mfa && { mfa }), ...(sourceIp !== undefined && { sourceIp }) };
       return { kind: "user", ...rest, ...given, principals: { ...others, ssh: { login: ssh } }, cluster: "example.com", validBefore };
     });
 };
@@ -90,7 +91,7 @@ test("any user survives a real certificate; a program of the version before read
       expect(fromX509Certificate(certificate)).toEqual(expected);
       const subject = { ...certificate.toLegacyObject().subject } as X509Subject;
       const before = (): unknown => fromX509Subject(subject, inAnHour);
-      if (facts.route !== undefined) expect(before).toThrow(expect.objectContaining({ code: "unauthenticated" }));
+      if (facts.route !== undefined || facts.mfa !== undefined) expect(before).toThrow(expect.objectContaining({ code: "unauthenticated" }));
       else expect(before()).toEqual({ ...expected, principals: { ssh: facts.principals.ssh } });
     }),
     { numRuns: someRuns(60) },
@@ -207,6 +208,10 @@ test.for<readonly [string, Buffer]>([
   ["the mark of no proxy", written({ ...fields, relayed: { until: "2026-11-20T13:00:00.000Z" } })],
   ["the mark of a proxy by its name", written({ ...fields, relayed: { by: "p1", until: "2026-11-20T13:00:00.000Z" } })],
   ["the mark of a proxy without an end", written({ ...fields, relayed: { by: host.id, until: "later" } })],
+  ["a confirmation without its resource", written({ ...fields, mfa: { device: "otp", until: "2026-11-20T13:00:00.000Z" } })],
+  ["a confirmation without an end", written({ ...fields, mfa: { device: "otp", kind: "ssh", name: host.id } })],
+  ["a confirmation by nothing", written({ ...fields, mfa: { device: "", kind: "ssh", name: host.id, until: "2026-11-20T13:00:00.000Z" } })],
+  ["a confirmation that is null", written({ ...fields, mfa: null })],
   ["a route without a name", written({ ...fields, route: { kind: "app" } })],
   ["a route that is null", written({ ...fields, route: null })],
   ["a route to nothing", written({ ...fields, route: { kind: "app", name: "" } })],

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { PlatformError } from "../errors/platform-error.ts";
 import { certificateParts, collected, type X509Subject } from "./certificate-parts.ts";
-import { checkIdentity, given, type HostIdentity, type Identity, json, type Route, sshLogins, type UserIdentity } from "./identity.ts";
+import { checkIdentity, given, type HostIdentity, type Identity, inSession, json, type Route, sshLogins, type UserIdentity } from "./identity.ts";
 
 /*
  * An X.509 certificate holds an identity twice. The extension has all of it as one JSON value, so that no character of a name is lost (decision 36).
@@ -91,10 +91,10 @@ function fromPairs(value: unknown): Record<string, unknown> | undefined {
 }
 
 /** Subject attributes in order: CN name or id, OU kind, O roles, L logins or host names, ST cluster, street the address that it is bound to, serialNumber the user's id,
- * description traits. Of a certificate for one resource: CN name, OU `route`. */
+ * description traits. Of a certificate for one resource, confirmed by a code too: CN name, OU `route`. */
 export function toX509Subject(identity: Identity): readonly (readonly [attribute: string, value: string])[] {
   const isHost = identity.kind === "host";
-  if (!isHost && identity.route !== undefined) {
+  if (!isHost && (identity.route !== undefined || identity.mfa !== undefined)) {
     return [
       ["CN", identity.name],
       ["OU", routed],
@@ -139,8 +139,8 @@ export interface CertificateFacts {
 }
 
 /**
- * The identity in the X.509 certificate of a TLS peer. One of a relayed certificate is valid as long as the user's own. Throws `unauthenticated` with
- * the reason. Pure.
+ * The identity in the X.509 certificate of a TLS peer. One of a relayed certificate, or of one that a code confirmed, is valid as long as the user's own. Throws
+ * `unauthenticated` with the reason. Pure.
  */
 export function certifiedIdentity(kind: "user", facts: CertificateFacts, hint: string): UserIdentity;
 export function certifiedIdentity(kind: "host", facts: CertificateFacts, hint: string): HostIdentity;
@@ -156,9 +156,10 @@ export function certifiedIdentity(kind: "user" | "host", facts: CertificateFacts
   const who = identity.kind === "user" ? identity.name : `host ${identity.id}`;
   if (now < from) return refuse(`the certificate of ${who} is valid only from ${from.toISOString()}: check this computer's clock`);
   if (now >= to) return refuse(`the certificate of ${who} expired at ${to.toISOString()}`);
-  if (identity.kind === "host" || identity.relayed === undefined) return identity;
+  if (identity.kind === "host") return identity;
+  if (identity.relayed === undefined) return inSession(identity);
   if (facts.mayBeRelayed !== true || !isForOne(identity.route)) return refuse("the client certificate is of a proxy, for one resource alone");
-  return { ...identity, validBefore: new Date(identity.relayed.until) };
+  return inSession(identity);
 }
 
 interface IssuedIdentity {

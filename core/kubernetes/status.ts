@@ -9,6 +9,7 @@ const statusCodes: Readonly<Record<ErrorCode, number>> = {
   invalid: 400,
   unauthenticated: 401,
   denied: 403,
+  mfa_required: 403,
   // Of a cluster. 404 says that the object is not there: `--ignore-not-found` and controllers would believe it while an agent is away.
   not_found: 503,
   already_exists: 409,

@@ -124,6 +124,8 @@ export const roleOptionsSchema = z.strictObject({
   max_sessions: limitSchema.optional(),
   max_connections: limitSchema.max(10_000, "must be at most 10000; omit it for no limit").optional(),
   pin_source_ip: z.boolean().optional(),
+  /** A one-time code for each session; core/access/session-mfa.ts decides where. */
+  require_session_mfa: z.boolean().optional(),
   lock: z.enum(["strict", "best_effort"]).optional(),
   record_session: recordSessionSchema.optional(),
   create_host_user_mode: z.enum(hostUserModes, "is off, drop or keep").optional(),

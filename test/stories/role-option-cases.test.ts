@@ -141,6 +141,17 @@ describe("the options of roles", () => {
         expect(events).toContain("too many sessions on this connection (max_sessions: 1)");
       },
     },
+    require_session_mfa: {
+      allows: async () => expect((await ssh(await holder({ require_session_mfa: false }), "echo in")).stdout).toBe("in\n"),
+      refuses: async () => {
+        const user = await holder({ require_session_mfa: true });
+        expect(await ssh(user, "echo in")).toMatchObject({ status: 12, stdout: "", stderr: expect.stringContaining("needs a one-time code") });
+        const { run: openssh, host } = await stock(user);
+        expect(await openssh(host, "echo in")).toMatchObject({ status: 255, stdout: "", stderr: expect.stringContaining("needs a one-time code") });
+        // The list has it nevertheless.
+        expect((await user.tsh(["ls"])).stdout).toContain("web-1");
+      },
+    },
     max_connections: {
       allows: async () => {
         const user = await holder({ max_connections: 2 });

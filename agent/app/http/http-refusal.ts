@@ -25,7 +25,7 @@ export function unreached(app: string, cause: unknown): HttpRefusal {
 export function unready(cause: unknown): HttpRefusal {
   if (cause instanceof HttpRefusal) return cause;
   const { code } = toPlatformError(cause);
-  if (code === "denied" || code === "unauthenticated") return new HttpRefusal(403, "access denied", { cause });
+  if (code === "denied" || code === "mfa_required" || code === "unauthenticated") return new HttpRefusal(403, "access denied", { cause });
   return new HttpRefusal(503, "the platform cannot serve this request now; try again in a moment", { cause });
 }
 

@@ -28,7 +28,7 @@ export async function refuseClient(session: EngineSession, first: Request, error
     const isAnswered = (request.flags & flag.moreToCome) === 0 || request.namespace !== undefined;
     const { document, isRefusal } = replyOf(session, request, error);
     if (isAnswered) client.write(answerTo(request, document));
-    if ((isRefusal && error.code !== "denied") || messages >= maxMessages) client.end(resolve);
+    if ((isRefusal && error.code !== "denied" && error.code !== "mfa_required") || messages >= maxMessages) client.end(resolve);
   };
   const filter = new ClientFilter(({ header, body, length }) => {
     if (client.writableEnded) return "drop";

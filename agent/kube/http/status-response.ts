@@ -17,6 +17,7 @@ const byCode: Readonly<Record<ErrorCode, readonly [code: number, reason: string]
   invalid: [400, "BadRequest"],
   unauthenticated: [401, "Unauthorized"],
   denied: [403, "Forbidden"],
+  mfa_required: [403, "Forbidden"],
   not_found: [404, "NotFound"],
   already_exists: [409, "AlreadyExists"],
   conflict: [409, "Conflict"],

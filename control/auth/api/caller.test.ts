@@ -21,6 +21,14 @@ test("a certificate for one resource opens nothing here, not even what every use
   expect(() => identify(cert)).toThrow(expect.objectContaining({ code: "denied", message: expect.stringContaining('only for app "orders"') }));
 });
 
+test("a certificate that a one-time code confirmed calls nothing, so that it cannot be exchanged for one without its limits", async () => {
+  const mfa = { device: "otp", kind: "ssh", name: "2b0f3a5e-5d3c-4d1c-9f5e-0f6d2f1b7a11", until: "2036-11-20T20:00:00.000Z" };
+  for (const route of [undefined, { kind: "db", name: "orders" }]) {
+    const { tlsCertificate: cert } = await own.user("alice", { mfa, ...(route && { route }) });
+    expect(() => identify(cert)).toThrow(expect.objectContaining({ code: "denied", message: expect.stringContaining("only for ssh") }));
+  }
+});
+
 test("another cluster's certificate, and one of this authority for another cluster, are refused", async () => {
   const other = await insideAuthorities("example.com");
   const { tlsCertificate: cert } = await other.user("alice");

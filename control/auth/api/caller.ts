@@ -44,9 +44,14 @@ export function identifyPeer(certificate: X509Certificate, facts: { authorities:
   const presented = { certificate: certificate.raw, cluster, now };
   if (isIssuedBy(certificate, issuers.host)) return certifiedIdentity("host", { ...presented, authorities: issuers.host }, loginHint);
   const user = certifiedIdentity("user", { ...presented, authorities: issuers.user }, loginHint);
-  if (user.route === undefined) return user;
-  const { kind: service, name } = user.route;
-  throw new PlatformError("denied", `access denied: the client certificate is only for ${service} ${JSON.stringify(name)}`, { hint: loginHint });
+  // Before the route: a confirmed certificate would otherwise be good for another one without the confirmation's limits.
+  if (user.mfa !== undefined) throw onlyFor(user.mfa);
+  if (user.route !== undefined) throw onlyFor(user.route);
+  return user;
+}
+
+function onlyFor({ kind, name }: { readonly kind: string; readonly name: string }): PlatformError {
+  return new PlatformError("denied", `access denied: the client certificate is only for ${kind} ${JSON.stringify(name)}`, { hint: loginHint });
 }
 
 const loginHint = "log in again with: tsh login; a host joins again with a token";

@@ -158,7 +158,7 @@ export async function hasRule(context: AuthContext, caller: Caller, ask: Omit<Re
 /** Whether a user's roles give any access to a resource. */
 export async function mayReach(context: AuthContext, { identity, address }: UserCaller): Promise<(ask: SshAsk | ServedAsk) => boolean> {
   const roles = await rolesNamed(context.storage, identity.roles);
-  const facts = { identity, roles, locks: await listLocks(context.storage), clientIp: ipOf(address), now: context.now() };
+  const facts = { identity, roles, locks: await listLocks(context.storage), clientIp: ipOf(address), now: context.now(), isBeforeMfa: true } as const;
   return (ask) => {
     try {
       authorize({ ...facts, ask });

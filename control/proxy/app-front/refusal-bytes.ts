@@ -5,6 +5,7 @@ import { plainAnswer } from "../../../core/transport/plain-answer.ts";
 const statuses: { readonly [Code in ErrorCode]?: readonly [status: number, reason: string] } = {
   unauthenticated: [401, "Unauthorized"],
   denied: [403, "Forbidden"],
+  mfa_required: [403, "Forbidden"],
   not_found: [404, "Not Found"],
   limit: [429, "Too Many Requests"],
   timeout: [504, "Gateway Timeout"],

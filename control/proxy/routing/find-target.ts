@@ -137,10 +137,10 @@ export function allowedTargets<T extends Candidate>(facts: TargetFacts<T>): read
 
 type Judged = Pick<Candidate, "identity" | "facts">;
 
-/** The refusal of `authorize`; undefined: this user may reach it. */
+/** The refusal of `authorize`; undefined: this user may reach it. A one-time code is for one host: it is required once that is known. */
 function refusalOf(host: Judged, { identity, roles, locks, login, clientIp, now }: Omit<TargetFacts<Candidate>, "target" | "candidates">): unknown {
   try {
-    authorize({ identity, roles, locks, ask: ask(host, login), clientIp, now });
+    authorize({ identity, roles, locks, ask: ask(host, login), clientIp, now, isBeforeMfa: true });
     return undefined;
   } catch (thrown) {
     return thrown;
@@ -164,6 +164,12 @@ function candidateLines(candidates: readonly (Candidate | RecordedTarget)[]): st
 function whereOf(candidate: Candidate | RecordedTarget): string {
   if (!("since" in candidate)) return candidate.peer ?? "";
   return candidate.since === undefined ? "not connected" : `not connected since ${candidate.since}`;
+}
+
+/** Throws `mfa_required` where this user's roles demand a one-time code for the host, and the certificate has none. Pure. */
+export function requireMfa(host: Judged, facts: Omit<TargetFacts<Candidate>, "target" | "candidates" | "recorded">): void {
+  const { identity, roles, locks, login, clientIp, now } = facts;
+  authorize({ identity, roles, locks, ask: ask(host, login), clientIp, now });
 }
 
 function ask({ identity, facts }: Judged, login: string): SshAsk {

@@ -25,6 +25,7 @@ import {
   namesakesAway,
   type OpensshTarget,
   type RecordedTarget,
+  requireMfa,
   type Target,
   type TunnelTarget,
   tunnelTarget,
@@ -56,6 +57,7 @@ export async function openSsh(ask: StreamAsk<"ssh">, services: Services, chosen:
   const dialled = await dialShared(facts, access, services);
   const host = dialled?.host ?? findTarget(facts);
   chosen.host = host;
+  requireMfa(host, facts);
   if (host.via === "sshd") requireEveryLogin(host, who);
   const opened =
     host.via === "sshd"

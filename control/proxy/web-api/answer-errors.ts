@@ -36,6 +36,7 @@ export const httpStatus: Readonly<Record<ErrorCode, number>> = {
   invalid: 400,
   unauthenticated: 401,
   denied: 403,
+  mfa_required: 403,
   not_found: 404,
   already_exists: 409,
   conflict: 412,

@@ -9,6 +9,7 @@ const codes: Readonly<Record<ErrorCode, readonly [code: number, name: string]>> 
   invalid: [9, "FailedToParse"],
   unauthenticated: [18, "AuthenticationFailed"],
   denied: [13, "Unauthorized"],
+  mfa_required: [13, "Unauthorized"],
   not_found: [13, "Unauthorized"],
   already_exists: [8, "UnknownError"],
   conflict: [8, "UnknownError"],

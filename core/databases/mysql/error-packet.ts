@@ -20,6 +20,7 @@ const atLogin: Readonly<Record<ErrorCode, Numbered>> = {
   invalid: handshake,
   unauthenticated: denied,
   denied,
+  mfa_required: denied,
   not_found: denied,
   already_exists: internal,
   conflict: internal,

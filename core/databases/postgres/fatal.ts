@@ -4,6 +4,7 @@ import type { ErrorCode, PlatformError } from "../../errors/platform-error.ts";
 /** SQLSTATE by our code; 08006 (connection failure) for others. */
 const states: Partial<Record<ErrorCode, string>> = {
   denied: "28000",
+  mfa_required: "28000",
   unauthenticated: "28000",
   not_found: "3D000",
   limit: "53300",

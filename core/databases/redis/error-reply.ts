@@ -1,7 +1,7 @@
 import type { ErrorCode, PlatformError } from "../../errors/platform-error.ts";
 
 /** The first word of an error is its kind; clients know these. */
-const kinds: Partial<Record<ErrorCode, string>> = { denied: "NOPERM", unauthenticated: "NOAUTH" };
+const kinds: Partial<Record<ErrorCode, string>> = { denied: "NOPERM", mfa_required: "NOPERM", unauthenticated: "NOAUTH" };
 /** Longest text, UTF-16 units. */
 const maxText = 2_000;
 
