@@ -11,6 +11,7 @@ import { signHost } from "../certificates/sign-host.ts";
 import { signOwnUser } from "../certificates/sign-own-user.ts";
 import { signRelayedHost, signRelayedUser } from "../certificates/sign-relayed.ts";
 import { signRelayedApp, signRelayedDatabase, signRelayedKube } from "../certificates/sign-relayed-client.ts";
+import { signSession } from "../certificates/sign-session.ts";
 import { signUser } from "../certificates/sign-user.ts";
 import { listRotations, rotate } from "../rotation/rotate.ts";
 import { actorOf, hostOf } from "./caller.ts";
@@ -18,7 +19,7 @@ import { clusterFacts } from "./cluster-methods.ts";
 import type { Api, Handlers } from "./guard.ts";
 
 /** Certificates that the authorities sign for admins and for users themselves, and rotation. */
-export function authorityMethods(api: Api): Handlers<"signUser" | "signOwnUser" | "signHost" | "getRotations" | "rotateAuthority"> {
+export function authorityMethods(api: Api): Handlers<"signUser" | "signOwnUser" | "signSession" | "signHost" | "getRotations" | "rotateAuthority"> {
   const { context } = api;
   return {
     signUser: async ({ user, sshPublicKey, tlsPublicKey, ttlSeconds, routeKind, routeName, routeAccount }, caller) => {
@@ -29,6 +30,8 @@ export function authorityMethods(api: Api): Handlers<"signUser" | "signOwnUser" 
     signOwnUser: async ({ routeKind, routeName, routeAccount, tlsPublicKey, ttlSeconds }, caller) => ({
       tlsCertificate: await signOwnUser(context, { routeKind, routeName, routeAccount, tlsPublicKey, ttlSeconds, caller }),
     }),
+    signSession: async ({ kind, name, account, code, sshPublicKey, tlsPublicKey }, caller) =>
+      await signSession(context, { kind, name, account, code, sshPublicKey, tlsPublicKey, caller }),
     signHost: async ({ names, sshPublicKey, ttlSeconds }, caller) => {
       const sshCertificate = await signHost(context, { names, sshPublicKey, ttlSeconds, actor: actorOf(caller) });
       return { sshCertificate, cluster: clusterFacts(context) };

@@ -58,6 +58,7 @@ export const permissions = {
   signUser: { hosts: ["auth"], users: { resource: "cert_authority", verb: "create" } },
   // Of the caller, for the caller.
   signOwnUser: { hosts: [], users: "by kind" },
+  signSession: { hosts: [], users: "by kind" },
   signHost: { hosts: ["auth"], users: { resource: "cert_authority", verb: "create" } },
   signRelayedHost: { hosts: ["proxy", "auth"] },
   signRelayedUser: { hosts: ["proxy", "auth"] },

@@ -34,7 +34,8 @@ export async function deleteAnyNode(context: AuthContext, name: string, actor: A
   await (isOpenssh ? deleteOpensshNode : deleteNode)(context, name, actor);
 }
 
-async function listOpensshNodes(storage: Storage): Promise<readonly Node[]> {
+/** Hosts without an agent. */
+export async function listOpensshNodes(storage: Storage): Promise<readonly Node[]> {
   return (await storage.list(opensshPrefix)).map((entry) => fromEntry(nodeSchema, entry));
 }
 

@@ -72,18 +72,22 @@ export async function login(context: AuthContext, ask: LoginAsk): Promise<Issued
 export async function loginWith<T>(context: AuthContext, ask: LoginWay, give: (proven: Proven) => Promise<Given<T>>): Promise<T> {
   const name = nameText.safeParse(ask.user).success ? ask.user : "(not a user name)";
   try {
-    const user = ask.user.slice(0, 256);
-    // One at a time per name and address; delayed logins from unknown addresses run one after the other.
-    return await context.queues(`login ${user} ${clientNetwork(ask.address)}`, async () => {
-      const waitMs = await waitOf(context.storage, ask);
-      if (waitMs > 0) await context.slowQueues(user, () => sleep(waitMs));
-      return await context.queues(`login ${user}`, () => prove(context, { ...ask, name }, give));
-    });
+    return await inTurn(context, ask, () => prove(context, { ...ask, name }, give));
   } catch (thrown) {
     const error = thrown instanceof PlatformError ? thrown.message : "internal error";
     context.audit.emitRefusal({ ...eventOf(ask), success: false, user: name, error, "addr.remote": ask.address });
     throw thrown;
   }
+}
+
+/** Runs an attempt to prove to be a user: one at a time per name and address; delayed ones from unknown addresses run one after the other. */
+export async function inTurn<T>(context: AuthContext, attempt: LoginTry, work: () => Promise<T>): Promise<T> {
+  const user = attempt.user.slice(0, 256);
+  return await context.queues(`login ${user} ${clientNetwork(attempt.address)}`, async () => {
+    const waitMs = await waitOf(context.storage, attempt);
+    if (waitMs > 0) await context.slowQueues(user, () => sleep(waitMs));
+    return await context.queues(`login ${user}`, work);
+  });
 }
 
 async function prove<T>(context: AuthContext, ask: LoginWay & { readonly name: string }, give: (proven: Proven) => Promise<Given<T>>): Promise<T> {
@@ -136,9 +140,10 @@ export function wrongHint(locked: Date): string {
   return `that was one try too many: this user name is locked for this address until ${locked.toISOString()}; wait, or ask an admin for: tctl users unlock`;
 }
 
-function wrongError(locked: Date | undefined): PlatformError {
+/** The answer to a wrong attempt; `locked`: until when the name is locked for its address. */
+export function wrongError(locked: Date | undefined, what = "wrong user name, password or one-time code"): PlatformError {
   const hint = locked === undefined ? "a code is valid once: wait for the next one" : wrongHint(locked);
-  return new PlatformError("unauthenticated", "wrong user name, password or one-time code", { hint });
+  return new PlatformError("unauthenticated", what, { hint });
 }
 
 interface Spending {
@@ -146,7 +151,8 @@ interface Spending {
   readonly writes: readonly Write[];
 }
 
-async function spendCode(context: AuthContext, ask: LoginTry, { spent, writes }: Spending): Promise<void> {
+/** Stores that the code was used, together with these writes. Throws `unauthenticated` where the user was changed meanwhile. */
+export async function spendCode(context: AuthContext, ask: LoginTry, { spent, writes }: Spending): Promise<void> {
   try {
     await context.storage.batch([credentialWrite(ask.user, spent.credential, spent), ...rememberLogin(ask, context.now()), ...writes]);
   } catch (thrown) {

@@ -11,6 +11,11 @@ export const loginEvents = auditEvents({
   "user.authenticator_change": { code: ["T1016I", "T1016W"], fields: { ...outcome, user: short } },
   /** `user` ended a session of `name` in a browser. */
   "browser_session.end": { code: "T1012I", fields: { ...change, sid: short } },
+  /** A one-time code for a session with a resource: a host's id for `ssh`, a session's for `join`. */
+  "mfa_auth_challenge.validate": {
+    code: ["T1016I", "T1016W"],
+    fields: { ...outcome, user: short, mfa_device: short, resource_kind: short, resource_name: short },
+  },
   "user.locked": { code: "T1010W", fields: { user: short, locked_until: short } },
   "user.unlocked": { code: "T1011I", fields: change },
   "invite.create": { code: "T6000I", fields: { ...change, expires: short } },
