@@ -222,6 +222,22 @@ describe("a review of the own rights", () => {
     expect(asked.groups.filter((group) => group !== "system:authenticated").toSorted()).toEqual(groups);
   });
 
+  test("for the list of them goes on as the groups that the roles lend, with a warning of what the roles allow", async () => {
+    const list = async (role: Role) => {
+      const { tls } = await world.enter({ access: { roles: [role] } });
+      return await ask(tls, { method: "POST", path: "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", body: '{"spec":{"namespace":"a"}}' });
+    };
+    const { response } = await list(kubeRole("access", [{ kind: "pod", namespace: "a", name: "web-*", verbs: ["get"] }]));
+    expect(response.headers.warning).toMatch(
+      /^299 - "this list is .*your roles allow of it only: get pod web-\* in namespace a \(role access\); .*"$/,
+    );
+    expect((await list(everything())).response.headers).not.toHaveProperty("warning");
+    expect(world.requests.map(({ headers }) => pairs(headers).filter((field) => field.startsWith("impersonate-group")))).toEqual([
+      ["impersonate-group: ops", "impersonate-group: system:authenticated"],
+      ["impersonate-group: ops", "impersonate-group: system:authenticated"],
+    ]);
+  });
+
   test("with everything of everything needs a role for everything", async () => {
     const role = kubeRole("access", [{ kind: "pod", namespace: "*", name: "*", verbs: ["*"] }]);
     expect(await review([role], { verb: "*", resource: "*" })).toMatchObject({ json: { status: { allowed: false } }, groups: [] });

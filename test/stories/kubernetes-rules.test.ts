@@ -140,6 +140,16 @@ await describeKube("what roles allow in a cluster", (world) => {
     expect(hidden?.text.replaceAll("db-1", "X")).toBe(absent?.text.replaceAll("db-77", "X"));
   });
 
+  test("kubectl auth can-i --list shows what the cluster allows to the group, and warns of what the role allows of it", async () => {
+    for (const version of kubectlVersions) {
+      const done = await web.kubectl(version, ["auth", "can-i", "--list", "-n", namespace]);
+      expect(done).toMatchObject({ status: 0, stdout: expect.stringMatching(/^Resources +Non-Resource URLs +Resource Names +Verbs\n/) });
+      expect(done.stderr).toMatch(
+        new RegExp(`^Warning: this list is what Kubernetes cluster prod allows .*only: get/list/watch pod web-\\* in namespace ${namespace} `),
+      );
+    }
+  });
+
   test("a new object in protobuf is judged by the name in it, which a body in CBOR does not give away here", async () => {
     const maps = `/api/v1/namespaces/${namespace}/configmaps`;
     const maker = await platform.user("maker", {

@@ -26,9 +26,12 @@ function judgeOf(documents: Documents) {
 }
 
 test("a review of the own rights is left to the API server where the kinds of its group cannot be read", async () => {
-  const { world, asked } = judgeOf({ "/apis/metrics.k8s.io": { versions: [{ version: "v1beta1" }] }, "/apis/b.test": {} });
-  world.down.push("/apis/metrics.k8s.io/v1beta1", "/apis/b.test");
-  for (const group of ["metrics.k8s.io", "b.test"]) {
+  const { world, asked } = judgeOf({ "/apis": { groups: [{ name: "metrics.k8s.io", versions: [{ version: "v1beta1" }] }] } });
+  world.down.push("/apis/metrics.k8s.io/v1beta1");
+  for (const group of ["metrics.k8s.io", "b.test", "c.test"]) {
+    // The list of groups itself.
+    if (group === "c.test") world.down.push("/apis");
+    world.now += 1_000;
     const review = { spec: { resourceAttributes: { verb: "list", group, resource: "pods" } } };
     const judged = await asked("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review);
     expect(judged).toMatchObject({ answer: undefined, identity: { user: "alice", groups: expect.arrayContaining(["ops", "viewers"]) } });

@@ -1,6 +1,7 @@
 import { requireUnexpired, type ServedGrant } from "../../../core/access/authorize.ts";
 import { decideKube, type KubeVerdict } from "../../../core/access/kube/decide-kube.ts";
 import type { KubeAsk, WantedSubjects } from "../../../core/access/kube/kube-ask.ts";
+import { ownRulesText } from "../../../core/access/kube/own-rules-text.ts";
 import { stillHolds } from "../../../core/access/kube/still-holds.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { fieldOf, type WholeResponse } from "../../http/exchange.ts";
@@ -53,7 +54,8 @@ export class RequestJudge {
     const decide = (): KubeVerdict => decideKube(this.#grant.kube, request.ask, wanted);
     const verdict = decide();
     const judged = judgedOf(request, verdict, () => requireStill(verdict, decide()));
-    return { ...judged, answer: this.#undeletable(judged) };
+    const warning = isReviewOf(request, "selfsubjectrulesreviews") ? ownRulesText(this.#grant.kube, verdict.roles) : judged.warning;
+    return { ...judged, warning, answer: this.#undeletable(judged) };
   };
 
   /** What the API server would not delete together, this agent does not either. */
@@ -66,8 +68,8 @@ export class RequestJudge {
   }
 
   /** What a review of the own rights asks about; undefined for any other request, for an action of no request, and for a kind that cannot be read. */
-  async #reviewed({ place, method }: KubeRequest, { body }: AskedOfJudge): Promise<Reviewed | undefined> {
-    if (method !== "POST" || place?.group !== "authorization.k8s.io" || place.resource !== "selfsubjectaccessreviews") return undefined;
+  async #reviewed(request: KubeRequest, { body }: AskedOfJudge): Promise<Reviewed | undefined> {
+    if (!isReviewOf(request, "selfsubjectaccessreviews")) return undefined;
     const { kinds } = this.#cluster;
     const review = parsedReview(await body());
     let ask = reviewedAsk(review, kinds.table);
@@ -127,6 +129,11 @@ export class RequestJudge {
       return withBodyName(request, nameInBody(await body(), fieldOf(headers, "content-type")));
     }
   }
+}
+
+/** Whether a request asks the API server about the own rights. */
+function isReviewOf({ place, method }: KubeRequest, resource: "selfsubjectaccessreviews" | "selfsubjectrulesreviews"): boolean {
+  return method === "POST" && place?.group === "authorization.k8s.io" && place.resource === resource;
 }
 
 /** Throws `denied` for a request that no longer may run as it does. Pure. */

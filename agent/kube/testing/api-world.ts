@@ -133,7 +133,8 @@ export class ApiWorld implements AsyncDisposable {
       return;
     }
     if (request.url === "/apis/authorization.k8s.io/v1" && !request.headers["impersonate-user"]) {
-      response.end(JSON.stringify({ resources: [{ name: "selfsubjectaccessreviews", namespaced: false }] }));
+      const resources = ["selfsubjectaccessreviews", "selfsubjectrulesreviews"].map((name) => ({ name, namespaced: false }));
+      response.end(JSON.stringify({ resources }));
       return;
     }
     this.#note(request);

@@ -24,8 +24,9 @@ const maxVersions = 16;
 const groupName = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 const versionName = /^[a-z0-9]{1,63}$/;
 
-/** An APIGroup of Kubernetes, as far as it is read. */
-const groupSchema = z.object({ versions: z.array(z.object({ version: z.string() })) });
+const groupsPath = "/apis";
+/** An APIGroupList of Kubernetes, as far as it is read. */
+const groupsSchema = z.object({ groups: z.array(z.object({ name: z.string(), versions: z.array(z.object({ version: z.string() })) })) });
 
 /** The kinds of one cluster, read from its API server when they are first needed, and again as they age and for one that is not among them. */
 export class KnownKinds {
@@ -35,6 +36,8 @@ export class KnownKinds {
   /** Times of the last reading, by path. */
   readonly #readAt = { listed: new Map<string, number>(), absent: new Map<string, number>() } as const;
   readonly #reading = new Map<string, Promise<void>>();
+  /** Versions of each group, as they were listed last. */
+  #versions: ReadonlyMap<string, readonly string[]> = new Map();
 
   /** `steady`: monotonic milliseconds. */
   constructor(api: Pick<ApiServer, "send">, steady: () => number = () => performance.now()) {
@@ -67,20 +70,24 @@ export class KnownKinds {
 
   /**
    * Reads the kinds in all versions of a group, as `read` does, for three seconds at most: a version whose server is down is left out. There are none under
-   * a name that no group has. Throws `unavailable` if the versions cannot be listed.
+   * a name that no group has. Throws `unavailable` if the groups cannot be listed.
    */
   async readGroup(group: string): Promise<void> {
     if (group === "") return await this.read("v1");
     if (!groupName.test(group)) return;
-    const path = `/apis/${group}`;
-    await this.#once(path, async () => {
-      const { status, json } = await this.#ask(path);
-      if (status !== 200 && status !== 404)
-        throw new PlatformError("unavailable", `the API server did not list the versions of ${group}: it answered ${status}`);
-      const versions = groupSchema.safeParse(json).data?.versions ?? [];
-      const known = versions.map(({ version }) => version).filter((version) => versionName.test(version));
-      const reading = Promise.allSettled(known.slice(0, maxVersions).map(async (version) => await this.read(`${group}/${version}`)));
-      await within(groupMs, reading);
+    await this.#readGroups();
+    const known = (this.#versions.get(group) ?? []).filter((version) => versionName.test(version));
+    const reading = Promise.allSettled(known.slice(0, maxVersions).map(async (version) => await this.read(`${group}/${version}`)));
+    await within(groupMs, reading);
+  }
+
+  /** One list of all groups, so that groups that clients make up cost the API server no request each. Throws `unavailable`. */
+  async #readGroups(): Promise<void> {
+    await this.#once(groupsPath, async () => {
+      const { status, json } = await this.#ask(groupsPath);
+      if (status !== 200) throw new PlatformError("unavailable", `the API server did not list its groups: it answered ${status}`);
+      const listed = groupsSchema.safeParse(json).data?.groups ?? [];
+      this.#versions = new Map(listed.map(({ name, versions }) => [name, versions.map(({ version }) => version)]));
     });
   }
 

@@ -15,7 +15,7 @@ export interface ObjectRule {
 }
 
 /** A pattern, or the values of a template, which are literal. */
-type NamePattern = { readonly pattern: string } | { readonly values: readonly string[] };
+export type NamePattern = { readonly pattern: string } | { readonly values: readonly string[] };
 
 /** `denies`: what cannot be read stands for everything, as it may be meant for anything; otherwise for nothing. Pure. */
 export function objectRule(rule: KubeRule, { traits, denies }: { readonly traits: Traits; readonly denies: boolean }): ObjectRule {
