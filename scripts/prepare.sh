@@ -13,8 +13,8 @@ declare -A package_of=([g++]=g++ [strip]=binutils [objdump]=binutils [curl]=curl
   [rsync]=rsync [git]=git [sshfs]=sshfs
   # An X server without a screen, and a client of it.
   [Xvfb]=xvfb [xauth]=xauth [xdpyinfo]=x11-utils
-  # A balancer that ends TLS, and a client of our image registry.
-  [nginx]=nginx-light [skopeo]=skopeo
+  # Balancers, of which nginx ends TLS or passes it on, and a client of our image registry.
+  [nginx]=nginx-light [/usr/lib/nginx/modules/ngx_stream_module.so]=libnginx-mod-stream [haproxy]=haproxy [skopeo]=skopeo
   # Beside what we measure ourselves.
   [pgrep]=procps [ss]=iproute2
   # Browsers for the Web UI and web applications.
@@ -43,7 +43,7 @@ case ${1:?what for} in
   build) ;;
   check) tools+=(ssh shellcheck) ;;
   demo) tools+=(curl ip nft squid openssl sysctl unshare setpriv pg_ctlcluster psql) ;;
-  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux vim htop plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${databases[@]}" "${kubernetes[@]}" "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck chromium firefox-esr nginx skopeo gpgv lintian rpmlint) ;;
+  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux vim htop plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${databases[@]}" "${kubernetes[@]}" "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck chromium firefox-esr nginx /usr/lib/nginx/modules/ngx_stream_module.so haproxy skopeo gpgv lintian rpmlint) ;;
   bench) tools+=(curl ip ss ssh sshd openssl pgrep nginx "${databases[@]}" "${kubernetes[@]}") ;;
   packages)
     tools+=("${packing[@]}")

@@ -7,11 +7,12 @@ import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { audited } from "../world/audited.ts";
 import type { Cluster } from "../world/cluster.ts";
-import { type DatabaseFront, type DirectConfig, openDatabaseFront, portOf } from "../world/database-front.ts";
+import { balancerAddress, type DatabaseFront, type DirectConfig, openDatabaseFront, portOf } from "../world/database-front.ts";
 import { noMariadb, noRedis } from "../world/database-servers.ts";
 import { mongosh } from "../world/mongosh.ts";
 import { connectorJ, mysqlClients } from "../world/mysql-clients.ts";
 import { because, ifPossible, NotHere } from "../world/not-here.ts";
+import { lackOf, startPassingBalancer } from "../world/passing-balancer.ts";
 import { noJdbc, postgresPool } from "../world/postgres-jdbc.ts";
 import { noPostgres } from "../world/postgres-server.ts";
 import { type Finished, run, start } from "../world/program.ts";
@@ -68,6 +69,26 @@ describe("databases for stock clients, without tsh between them and the proxy", 
       const web = `host=127.0.0.1 port=${cluster.ports.web} user=reader dbname=postgres ${files}`;
       expect(await front.psql(web, ...query)).toMatchObject({ status: 0, stdout: "reader /CN=reader\n" });
       expect((await run("curl", ["-ksf", `https://${cluster.proxy}/webapi/ping`])).stdout).toContain(`"postgres_public_addr":"${config.direct}"`);
+    });
+
+    describe.each([{ kind: "haproxy send-proxy" }, { kind: "nginx proxy_protocol" }] as const)("$kind", ({ kind }) => {
+      const lack = lackOf(kind);
+      test.skipIf(lack !== undefined)(
+        `psql at the port of PostgreSQL and the web port: the audit log has the address of psql${because(lack)}`,
+        async () => {
+          const config = await front.logIn("orders", "--db-name=postgres");
+          const to = { postgres: portOf(config), web: cluster.ports.web };
+          await using balancer = await startPassingBalancer({ kind, from: balancerAddress, to });
+          const files = `sslmode=verify-full sslrootcert=${config.ca} sslcert=${config.cert} sslkey=${config.key}`;
+          for (const [name, port] of Object.entries(balancer.ports)) {
+            const query = `select '${name} ${kind}'`;
+            const done = await front.psql(`host=127.0.0.1 port=${port} user=reader dbname=postgres ${files}`, "-c", query);
+            expect(done).toMatchObject({ status: 0, stdout: `${name} ${kind}\n`, stderr: "" });
+            const event = await audited(cluster, "db.session.query", { db_query: query });
+            expect(event["addr.remote"]).toMatch(/^127\.0\.0\.1:\d+$/);
+          }
+        },
+      );
     });
 
     test("psql 18 at PostgreSQL 18: TLS at once on the web port, protocol 3.2 on either port, and its cancel", async ({ skip }) => {
@@ -161,9 +182,15 @@ describe("databases for stock clients, without tsh between them and the proxy", 
       const [bytes] = (await once(greeting, "data")) as [Buffer];
       greeting.destroy();
       expect(bytes.toString("latin1", 5, 17)).toBe("8.0.99-front");
-      for (const password of ["", "anything"]) {
+      // A server that speaks first, behind a balancer.
+      const kind = "haproxy send-proxy-v2";
+      await using balancer = lackOf(kind) ? undefined : await startPassingBalancer({ kind, from: balancerAddress, to: { mysql: portOf(config) } });
+      for (const [password, port] of [
+        ["", portOf(config)],
+        ["anything", balancer?.ports.mysql ?? portOf(config)],
+      ] as const) {
         const ssl = { ...tlsOf(config), rejectUnauthorized: true };
-        const connection = await createConnection({ host: "127.0.0.1", port: portOf(config), user: "reader", password, database: "shop", ssl });
+        const connection = await createConnection({ host: "127.0.0.1", port, user: "reader", password, database: "shop", ssl });
         expect((await connection.query("select 1 as one"))[0]).toEqual([{ one: 1 }]);
         expect((await connection.execute("select ? as two", ["2"]))[0]).toEqual([{ two: "2" }]);
         await connection.end();

@@ -1,9 +1,17 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { audited } from "../world/audited.ts";
+import type { Agent } from "../world/cluster-agent.ts";
+import { freePorts } from "../world/free-port.ts";
 import { busyboxPodSpec } from "../world/kubernetes/busybox-pod.ts";
 import { describeKube } from "../world/kubernetes/describe-kube.ts";
 import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
 import { kubectlVersions } from "../world/kubernetes/kubectl.ts";
-import type { Finished } from "../world/program.ts";
+import { because } from "../world/not-here.ts";
+import { lackOf, passingBalancers, startPassingBalancer } from "../world/passing-balancer.ts";
+import { type Finished, run } from "../world/program.ts";
+import { putRole } from "../world/put-role.ts";
 import { rows } from "../world/rounds.ts";
 
 /** Objects of a small application, as files of `kubectl apply` have them. */
@@ -32,15 +40,74 @@ const manifest = JSON.stringify({
  */
 const cancelledWatch = /^E\d{4} [\d:.]+ +\d+ reflector\.go:\d+\] "Failed to watch" err="Get .*: context canceled" .*\n/gm;
 
+/** Address from which the proxy's balancers connect to it, and that of another program on their machine. */
+const [listed, unlisted] = ["127.0.0.9", "127.0.0.8"] as const;
+const everything = { kubernetes_groups: ["system:masters"], kubernetes_resources: allResources };
+
 await describeKube("what stock kubectl prints through us", (world) => {
   let platform: KubePlatform;
   let user: KubeUser;
+  let kubePort = 0;
 
   beforeAll(async () => {
-    platform = await KubePlatform.open(world);
-    user = await platform.user("ada", { kubernetes_groups: ["system:masters"], kubernetes_resources: allResources });
+    [kubePort = 0] = await freePorts(1);
+    platform = await KubePlatform.open(world, { proxyService: `  kube_listen_addr: 127.0.0.1:${kubePort}\n  proxy_protocol: [${listed}]\n` });
+    user = await platform.user("ada", everything);
   });
   afterAll(async () => await platform?.[Symbol.asyncDispose]());
+
+  describe("behind a balancer that passes TCP on", () => {
+    let agent: Agent;
+    let identity = "";
+    const ports = () => ({ web: platform.cluster.ports.web, kube: kubePort });
+
+    beforeAll(async () => {
+      agent = await platform.cluster.agent({ name: "web-1", labels: { env: "test" } });
+      const allow = { kubernetes_labels: { env: "test" }, ...everything, node_labels: { env: "test" }, logins: ["root"] };
+      await putRole(platform.cluster, "role-of-ada", { allow });
+      identity = join(platform.cluster.dir, "identity");
+      await platform.cluster.admin("auth", "sign", "--user=ada", `--out=${identity}`);
+    });
+    afterAll(async () => await agent?.[Symbol.asyncDispose]());
+
+    const noHaproxy = lackOf("haproxy send-proxy");
+    test.skipIf(noHaproxy !== undefined)(`one that the configuration does not name gets nothing${because(noHaproxy)}`, async () => {
+      await using balancer = await startPassingBalancer({ kind: "haproxy send-proxy", from: unlisted, to: ports() });
+      for (const port of Object.values(balancer.ports)) {
+        expect((await run("curl", ["-ksS", `https://127.0.0.1:${port}/webapi/ping`])).stderr).toMatch(/SSL|TLS/);
+      }
+    });
+
+    describe.each(passingBalancers.map((kind) => ({ kind })))("$kind", ({ kind }) => {
+      const lack = lackOf(kind);
+      const fromHere = /^127\.0\.0\.1:\d+$/;
+
+      test.skipIf(lack !== undefined)(
+        `kubectl at the web port and that of Kubernetes, and tsh ssh: the audit log has their own addresses${because(lack)}`,
+        async () => {
+          await using balancer = await startPassingBalancer({ kind, from: listed, to: ports() });
+          const written = await readFile(user.kubeconfig, "utf8");
+          expect(written).toContain(`127.0.0.1:${kubePort}/`);
+          const useKubectl = async (name: "web" | "kube"): Promise<void> => {
+            const file = join(user.user.home, `balanced-${name}`);
+            await writeFile(file, written.replaceAll(`127.0.0.1:${kubePort}/`, `127.0.0.1:${balancer.ports[name]}/`));
+            const namespace = `${name}-${passingBalancers.indexOf(kind)}`;
+            const done = await user.kubectl("1.36", ["get", "pods", "-n", namespace, "-o", "name"], { env: { KUBECONFIG: file } });
+            expect(done).toMatchObject({ status: 0, stdout: "" });
+            const event = await audited(platform.cluster, "kube.request", (one) => one.resource_namespace === namespace);
+            expect(event["addr.remote"]).toMatch(fromHere);
+          };
+          const useSsh = async (): Promise<void> => {
+            const args = [`--identity=${identity}`, `--proxy=127.0.0.1:${balancer.ports.web}`, "ssh", "root@web-1", "echo", kind];
+            expect(await user.user.tsh(args)).toMatchObject({ status: 0, stdout: `${kind}\n` });
+            const event = await audited(platform.cluster, "exec", (one) => one.command === `echo ${kind}`);
+            expect(event["addr.remote"]).toMatch(fromHere);
+          };
+          await Promise.all([useKubectl("web"), useKubectl("kube"), useSsh()]);
+        },
+      );
+    });
+  });
 
   describe.each(rows(kubectlVersions, ["1.20", "1.36"]))("kubectl %s prints the same as without us", (version) => {
     /** Without how long something took: ages, times, names with a random part, and the namespace. */

@@ -78,10 +78,14 @@ function offeredNewest({ postgres, mysql, valkey }: NewestServers): readonly Off
   ];
 }
 
+/** Address from which a balancer that states its clients connects to the proxy. */
+export const balancerAddress = "127.0.0.9";
+
 export async function openDatabaseFront(): Promise<DatabaseFront> {
   const [postgres = 0, mysql = 0, mongo = 0, redis = 0, secondPort = 0] = await freePorts(5);
   const lines = Object.entries({ postgres, mysql, mongo, redis }).map(([name, port]) => `  ${name}_listen_addr: 127.0.0.1:${port}\n`);
-  const world = await DatabaseWorld.open({ split: true, proxyService: `${lines.join("")}  mysql_server_version: 8.0.99-front\n` });
+  const more = `  mysql_server_version: 8.0.99-front\n  proxy_protocol: [${balancerAddress}]\n`;
+  const world = await DatabaseWorld.open({ split: true, proxyService: `${lines.join("")}${more}` });
   try {
     return await serveClients(world, secondPort);
   } catch (thrown) {
