@@ -54,6 +54,10 @@ export async function prepareDatabases({ databases, matchers }: DbConfig): Promi
             await serveDb(stream, request, { ...deps, ...more }, life);
           },
           cancel: async (stream, request) => {
+            if (request.target !== "") {
+              const { serveThreadStream } = await import("./mysql/thread-stream.ts");
+              return await serveThreadStream(stream, request, { admit });
+            }
             const { serveCancelStream } = await import("./postgres/cancel-stream.ts");
             await serveCancelStream(stream, request, { log: deps.log, admit });
           },

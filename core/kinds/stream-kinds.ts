@@ -24,7 +24,8 @@ export const streamKinds = {
   db: { number: 4, parameters: ["user", "name", "host", "at"], optional: ["member"] },
   /**
    * From a proxy to an agent: an unauthenticated client sends PostgreSQL's CancelRequest. `key`: process id and secret, hexadecimal. The agent gives
-   * no reply; the stream ends once the server has the request, or at once for a key that is not one of the agent's.
+   * no reply; the stream ends once the server has the request, or at once for a key that is not one of the agent's. With a database of MySQL as the target, from `tsh` too:
+   * `key` is the number of a connection with which its client was greeted, u32 in hexadecimal, and the reply the server's own number of it, u32, or none.
    */
   cancel: { number: 5, parameters: ["key"] },
   /** Carries HTTP. `host`: as for `db`. */

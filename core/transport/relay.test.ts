@@ -150,6 +150,50 @@ describe("relay", () => {
     expect(counts(left[1]).filter(([event]) => event === "data")).toEqual([["data", 0]]);
   });
 
+  test("a chunk that is looked at holds up what is behind it, the end too, and other bytes may take its place", async () => {
+    const [left, right] = [duplexPair(), duplexPair()];
+    const looked = Promise.withResolvers<Buffer>();
+    const done = relay(left[1], right[0], { look: (chunk) => (chunk.toString() === "ask" ? looked.promise : undefined) });
+    let got = "";
+    right[1].on("data", (chunk: Buffer) => (got += chunk.toString()));
+    left[0].write("before ");
+    await expect.poll(() => got).toBe("before ");
+    left[0].write("ask");
+    left[0].write(" behind");
+    left[0].end();
+    right[0].emit("drain");
+    right[1].write("answer");
+    expect(String((await once(left[0], "data"))[0])).toBe("answer");
+    expect(got).toBe("before ");
+    looked.resolve(Buffer.from("instead"));
+    await once(right[1], "end");
+    expect(got).toBe("before instead behind");
+    right[1].end();
+    await done;
+  });
+
+  test("the end of the first side waits for a chunk that is looked at, and a relay that is over writes nothing", async () => {
+    for (const isOver of [false, true]) {
+      const [left, right] = [await tcpPair(), await tcpPair()];
+      const looked = Promise.withResolvers<Buffer>();
+      const stop = new AbortController();
+      const asked = Promise.withResolvers<void>();
+      const look = (): Promise<Buffer> => {
+        asked.resolve();
+        return looked.promise;
+      };
+      const done = relay(left.near, right.near, { signal: stop.signal, look });
+      left.far.end("ask");
+      await asked.promise;
+      if (isOver) stop.abort();
+      looked.resolve(Buffer.from("instead"));
+      expect(await everything(right.far).catch(() => "")).toBe(isOver ? "" : "instead");
+      right.far.end();
+      left.far.resume();
+      await done;
+    }
+  });
+
   test("there are no last words after the first side's own end, nor for the other side, nor at the signal", async () => {
     for (const how of ["own end", "own loss", "signal"] as const) {
       const [left, right] = [await tcpPair(), await tcpPair()];

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { limitStuck, type StuckLimit } from "./limit-stuck.ts";
-import { pour } from "./pour.ts";
+import { type Gate, pour } from "./pour.ts";
 
 export interface RelayOptions {
   readonly signal?: AbortSignal;
@@ -8,6 +8,8 @@ export interface RelayOptions {
   readonly stuckMs?: number;
   /** What `a` gets at the end when `b` ends or is lost before `a` has ended; undefined: nothing. `latest`: the last bytes that `a` has sent, up to `latestBytes`. */
   readonly lastWords?: ((latest: Buffer) => Buffer | undefined) | undefined;
+  /** Looks at each chunk from `a`: the bytes of the promise go to `b` in its place, and what is behind it waits for that. Undefined: it goes at once. Never rejects. */
+  readonly look?: Gate["look"] | undefined;
 }
 
 const latestBytes = 16;
@@ -22,7 +24,7 @@ const lastMs = 3_000;
  * stays, which keeps late errors from ending the process.
  */
 export function relay(a: Duplex, b: Duplex, options: RelayOptions = {}): Promise<void> {
-  const { signal, stuckMs, lastWords } = options;
+  const { signal, stuckMs, lastWords, look } = options;
   return new Promise((resolve) => {
     let directions = 2;
     const stops: (() => void)[] = [];
@@ -61,7 +63,7 @@ export function relay(a: Duplex, b: Duplex, options: RelayOptions = {}): Promise
     const limit = { stuckMs, stuck: finish };
     // First: a listener below that ends the relay undoes them.
     stops.push(limitRest(a, b, limit), limitRest(b, a, limit));
-    stops.push(copy(a, b, { ended, broken }), copy(b, a, { ended, broken, words }));
+    stops.push(copy(a, b, { ended, broken, gate: look && { look, held: undefined } }), copy(b, a, { ended, broken, words }));
   });
 }
 
@@ -117,11 +119,15 @@ interface Outcome {
   readonly broken: () => void;
   /** What `to` gets at the end of `from`. */
   readonly words?: () => Buffer | undefined;
+  readonly gate?: Gate | undefined;
 }
 
 /** One direction. `ended` once `to` has taken all of it; `broken` when a stream fails or closes before. Returns the function that undoes it. */
-function copy(from: Duplex, to: Duplex, { ended, broken, words }: Outcome): () => void {
-  const onEnd = (): void => endHalf(to, words?.());
+function copy(from: Duplex, to: Duplex, { ended, broken, words, gate }: Outcome): () => void {
+  const onEnd = (): void => {
+    if (gate?.held === undefined) endHalf(to, words?.());
+    else void gate.held.then(onEnd);
+  };
   // `from` may close once it has sent everything, and `to` once it has received everything.
   const onFromClose = (): void => {
     if (!from.readableEnded) broken();
@@ -137,7 +143,7 @@ function copy(from: Duplex, to: Duplex, { ended, broken, words }: Outcome): () =
     from.on("data", ignoreData).resume();
     ended();
   };
-  const stopPouring = pour(from, to);
+  const stopPouring = pour(from, to, gate);
   from.on("end", onEnd).on("error", broken).on("close", onFromClose);
   to.on("finish", ended).on("error", broken).on("close", onToClose);
   if (to.writableFinished) ended();

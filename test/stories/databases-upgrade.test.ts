@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
-import { createConnection } from "mysql2/promise";
+import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { audited } from "../world/audited.ts";
 import { type DatabaseServer, type Mariadb, noMariadb, noRedis, startMariadb, startRedis } from "../world/database-servers.ts";
@@ -143,6 +143,20 @@ describe.skipIf(missing !== undefined)(`database sessions through a reload of ag
         await sleep(300, undefined, { signal: ending.signal }).catch(() => {});
       }
     })();
+    const toShop = (): Promise<Connection> => createConnection({ host: "127.0.0.1", port: toMariadb.port, user: "writer", database: "shop" });
+    /** Another connection, which now goes through other processes, kills the query by the number that this one was greeted with. */
+    const stillKilled = async (asleep: Connection): Promise<void> => {
+      const over = asleep.query("select sleep(1000)").then(
+        () => "slept",
+        (thrown: { readonly code?: string }) => thrown.code,
+      );
+      await until("it runs", async () => (await mariadb.sql("select info from information_schema.processlist")).includes("select sleep(1000)"));
+      const killer = await toShop();
+      await killer.query(`kill query ${asleep.threadId}`);
+      expect(await over).toBe("ER_QUERY_INTERRUPTED");
+      await Promise.all([killer.end(), asleep.end()]);
+    };
+    const beforeAgent = await toShop();
     let said = 0;
     const stillThere = async (): Promise<void> => {
       await held.ask();
@@ -161,6 +175,8 @@ describe.skipIf(missing !== undefined)(`database sessions through a reload of ag
     await stillThere();
     await agent.reload();
     await stillThere();
+    await stillKilled(beforeAgent);
+    const beforeControl = await toShop();
     for (const client of [other, stock]) client.type("select pg_sleep(60);\n");
     const runs = "select count(*) from pg_stat_activity where state = 'active' and query like 'select pg_sleep(60)%'";
     await until("the queries run", async () => (await world.server.sql(runs)).trim() === "2");
@@ -170,6 +186,7 @@ describe.skipIf(missing !== undefined)(`database sessions through a reload of ag
     }
     await control.reload();
     await stillThere();
+    await stillKilled(beforeControl);
     if (long) {
       await Promise.all([agent.reload(), control.reload()]);
       await stillThere();

@@ -3,11 +3,10 @@ import type { MysqlError } from "../../../core/databases/mysql/error-packet.ts";
 import { cappedQuery, cappedValue, keptQueryBytes } from "../capped-text.ts";
 import type { DatabaseEvent, StatementLog } from "../engine.ts";
 import { bulkEvent, type Execution, executeEvent, shownStatement } from "./executions.ts";
-import { killTarget, maxKill } from "./kill-target.ts";
+import { killIn, knownThread, type ThreadFacts } from "./killed-thread.ts";
 import { type QueryAttributes, readAttributes } from "./parameters.ts";
 import type { Expected } from "./replies.ts";
 import { maxStatements, numberOf, type Statements } from "./statements.ts";
-import { isGiven } from "./thread-numbers.ts";
 import { u16, u32, u32le, zeroTerminated } from "./wire.ts";
 
 /** The beginning of a command from the client. */
@@ -20,14 +19,10 @@ export interface Command {
 }
 
 /** What a session knows about its commands. */
-export interface CommandFacts {
+export interface CommandFacts extends ThreadFacts {
   readonly statements: Statements;
   /** Whether the session has query attributes. */
   readonly hasAttributes: boolean;
-  /** The server's number of a connection that was greeted with this one. */
-  readonly threadOf: (own: number) => number | undefined;
-  /** Whether the server numbers its connections as agents do (TiDB). */
-  readonly givesHigh: boolean;
   readonly record: (event: DatabaseEvent) => void;
   /** Whether each command must be recorded before it goes on (`record_session: strict`). */
   readonly isStrict: boolean;
@@ -66,7 +61,7 @@ const decisions: ReadonlyMap<number, Decide> = new Map<number, Decide>([
   [0x08, () => ({ answer: "ok", event: () => ({ event: "db.session.mysql.shut_down" }) })],
   [0x09, () => ({ answer: "text" })],
   [0x0a, () => ({ answer: "result", event: () => named("COM_PROCESS_INFO") })],
-  [0x0c, decideKill],
+  [0x0c, decideProcessKill],
   [0x0d, () => ({ answer: "ok", event: () => ({ event: "db.session.mysql.debug" }) })],
   [0x0e, plain],
   [0x11, refuseUser],
@@ -111,9 +106,9 @@ function refused(text: string, refusal: MysqlError): Decision {
 }
 
 /** `03 | attributes | text`. */
-function decideQuery({ body, length, whole }: Command, { hasAttributes, threadOf, givesHigh }: CommandFacts): Decision {
+function decideQuery({ body, length, whole }: Command, facts: CommandFacts): Decision {
   let attributes: QueryAttributes = { end: 0, texts: [] };
-  if (hasAttributes) {
+  if (facts.hasAttributes) {
     try {
       attributes = readAttributes(body.subarray(1));
     } catch (thrown) {
@@ -127,11 +122,8 @@ function decideQuery({ body, length, whole }: Command, { hasAttributes, threadOf
     const message = `the attributes of a query are longer than ${keptQueryBytes} bytes: send fewer of them`;
     return refused("COM_QUERY", { code: 1105, state: "HY000", message });
   }
-  const target = whole && length - start <= maxKill ? killTarget(body.toString("utf8", start)) : undefined;
-  const thread = target && threadOf(target.own);
-  const isUnknown = target !== undefined && thread === undefined && isGiven(target.own) && !givesHigh;
-  if (isUnknown) return refused(body.toString("utf8", start), unknownThread(target.own));
-  const kill = thread === undefined ? undefined : target?.at(thread);
+  const kill = whole ? killIn(body.subarray(start), facts) : undefined;
+  if (typeof kill === "object") return refused(body.toString("utf8", start), kill);
   const text = kill === undefined ? body.subarray(start) : Buffer.from(kill);
   return {
     answer: "result",
@@ -145,21 +137,15 @@ function decideQuery({ body, length, whole }: Command, { hasAttributes, threadOf
   };
 }
 
-/** The server does not know such numbers, and has none of its own that are as high. */
-function unknownThread(own: number): MysqlError {
-  const message = `Unknown thread id: ${own}: that connection has ended, or went through another agent, or through this one before it was restarted`;
-  return { code: 1094, state: "HY000", message };
-}
-
 /** `0C | connection u32`. */
-function decideKill({ body }: Command, { threadOf, givesHigh }: CommandFacts): Decision {
+function decideProcessKill({ body }: Command, facts: CommandFacts): Decision {
   const own = u32(readerAt(body));
-  const thread = threadOf(own);
-  if (thread === undefined && isGiven(own) && !givesHigh) return refused(`COM_PROCESS_KILL ${own}`, unknownThread(own));
+  const thread = knownThread(own, facts);
+  if (typeof thread === "object") return refused(`COM_PROCESS_KILL ${own}`, thread);
   return {
     answer: "ok",
-    ...(thread !== undefined && { instead: Buffer.concat([body.subarray(0, 1), u32le(thread)]) }),
-    event: () => ({ event: "db.session.mysql.process_kill", process_id: thread ?? own }),
+    ...(thread !== own && { instead: Buffer.concat([body.subarray(0, 1), u32le(thread)]) }),
+    event: () => ({ event: "db.session.mysql.process_kill", process_id: thread }),
   };
 }
 

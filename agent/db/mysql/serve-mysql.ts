@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import { errorPacket, loginError, type MysqlError } from "../../../core/databases/mysql/error-packet.ts";
+import { isGiven } from "../../../core/databases/mysql/kill-target.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { DatabaseEvent, DatabaseNames, EngineSession } from "../engine.ts";
 import { endError, schemaError } from "./error-for.ts";
@@ -9,7 +10,7 @@ import { logInToServer } from "./log-in-to-server.ts";
 import { type LoginPacket, userAgentOf } from "./login-packet.ts";
 import { relayCommands } from "./relay-commands.ts";
 import { okPacket, rightAnswer } from "./server-answer.ts";
-import { isGiven, ThreadNumbers } from "./thread-numbers.ts";
+import { connectionThreads, ThreadNumbers } from "./thread-numbers.ts";
 
 /** What the sessions of an agent share, and one connection in it. */
 interface Connection {
@@ -30,10 +31,9 @@ interface Refusal {
 /** Time in which a client takes the reason of a refusal, ms. */
 const farewellMs = 3_000;
 
-/** An engine with its own memory of servers and connections. */
-export function mysqlEngine(): (session: MysqlSession) => Promise<PlatformError | undefined> {
+/** An engine with its own memory of servers, and of connections by default. */
+export function mysqlEngine(threads = new ThreadNumbers()): (session: MysqlSession) => Promise<PlatformError | undefined> {
   const greetings = new KnownGreetings();
-  const threads = new ThreadNumbers();
   return async (session) => {
     const { client, database } = session;
     const connectionId = threads.take(ThreadNumbers.stated(session.reachedAt));
@@ -48,7 +48,7 @@ export function mysqlEngine(): (session: MysqlSession) => Promise<PlatformError 
 }
 
 /** Serves users of MySQL and MariaDB. */
-export const serveMysql = mysqlEngine();
+export const serveMysql = mysqlEngine(connectionThreads);
 
 async function serve(session: MysqlSession, connection: Connection): Promise<PlatformError | undefined> {
   const login = await greetClient(session, connection).catch(toPlatformError);

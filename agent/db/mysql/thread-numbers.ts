@@ -1,13 +1,5 @@
 import { randomInt } from "node:crypto";
-
-/** The lowest number that this agent gives to a connection: servers count from 1, and do not come that far, but for those whose numbers say more (TiDB). */
-const lowest = 2 ** 31;
-const numbers = 2 ** 31;
-
-/** Whether agents and proxies give such numbers, and most servers do not. Pure. */
-export function isGiven(number: number): boolean {
-  return number >= lowest && number < lowest + numbers;
-}
+import { givenNumbers, isGiven, lowestGiven } from "../../../core/databases/mysql/kill-target.ts";
 
 /**
  * Numbers of connections: the one that a client was greeted with before its server was known, and the server's own one. Clients name theirs to
@@ -19,7 +11,7 @@ export class ThreadNumbers {
   /** A number for a client: `greeted`, if a proxy has greeted it with that one, or a new one. Give it back with `release`. */
   take(greeted?: number): number {
     for (let wanted = greeted; ; wanted = undefined) {
-      const own = wanted ?? lowest + randomInt(numbers);
+      const own = wanted ?? lowestGiven + randomInt(givenNumbers);
       if (this.#byOwn.has(own)) continue;
       this.#byOwn.set(own, undefined);
       return own;
@@ -32,7 +24,7 @@ export class ThreadNumbers {
     return isGiven(number) ? number : undefined;
   }
 
-  /** The server behind `key` calls this connection `thread`. */
+  /** The server behind `key`, which begins with the name of the database and a space, calls this connection `thread`. */
   bind(own: number, key: string, thread: number): void {
     this.#byOwn.set(own, { key, thread });
   }
@@ -46,4 +38,13 @@ export class ThreadNumbers {
     const bound = this.#byOwn.get(own);
     return bound?.key === key ? bound.thread : undefined;
   }
+
+  /** The same by the name of the database alone. */
+  threadAt(own: number, database: string): number | undefined {
+    const bound = this.#byOwn.get(own);
+    return bound?.key.startsWith(`${database} `) === true ? bound.thread : undefined;
+  }
 }
+
+/** Those of all sessions of this process. */
+export const connectionThreads: ThreadNumbers = new ThreadNumbers();

@@ -1,3 +1,4 @@
+import { withKnownThreads } from "../../../core/databases/mysql/known-threads.ts";
 import { wordsAtLoss } from "../../../core/databases/words-at-loss.ts";
 import { toPlatformError } from "../../../core/errors/platform-error.ts";
 import { relay } from "../../../core/transport/relay.ts";
@@ -77,7 +78,8 @@ async function openAgentsPort({ call, database: { protocol }, agents, members }:
     await using session = opened;
     const stream = members === undefined ? session.stream : withLocalPorts(session.stream, members);
     const lastWords = wordsAtLoss(protocol, { client: socket, server: stream }, "the connection to the agent of this database was lost");
-    await relay(socket, stream, { signal, lastWords });
+    const look = protocol === "mysql" ? withKnownThreads(async (own) => await agents.threadOf(own)) : undefined;
+    await relay(socket, stream, { signal, lastWords, look });
     if (stream.errored !== null && stream !== session.stream) throw stream.errored;
   });
   agents.at = local.address;

@@ -1,12 +1,15 @@
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
+import { u32 } from "../../../core/bytes/fields.ts";
+import { takeBytes } from "../../../core/databases/take-bytes.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { olderProcess, whileHealthy } from "../../../core/kinds/stream-kinds.ts";
 import type { Call } from "../../command.ts";
 import type { ProfileSource } from "../../profile/follow-profile.ts";
 import type { Profile } from "../../profile/profile.ts";
 import { withTrust } from "../../profile/reach-cluster.ts";
+import { openStream } from "../open-stream.ts";
 import { openServed, type ServedTarget } from "../served/open-served.ts";
 import { ServedConnection } from "../served/served-connection.ts";
 
@@ -23,6 +26,9 @@ export interface AgentsAsk {
   readonly member?: string;
 }
 
+/** Time for a server's number of a connection behind the proxy's reply, ms, and its length. */
+const askMs = 3_000;
+const threadBytes = 4;
 /** Maximum number of an agent's replaced processes that are asked to cancel a query. */
 const mostReplaced = 9;
 
@@ -86,6 +92,20 @@ export class TunnelAgents {
         for (let older = 1; older <= mostReplaced; older += 1) await this.#cancelAt(`${host}${olderProcess}${older}`, request);
       }),
     );
+  }
+
+  /** MySQL: the server's number of a connection whose client was greeted with `own`, by whichever agent and process it goes. Undefined: no agent knows it. Never throws. */
+  async threadOf(own: number): Promise<number | undefined> {
+    try {
+      const { io } = this.#call;
+      const ask = { kind: "cancel", target: this.#ask.database.name, parameters: { key: u32(own).toString("hex") } } as const;
+      const stream = await withTrust(this.#call, await this.#ask.source.current(), async (profile) => await openStream(io, { profile, ...ask }));
+      const wait = { timeoutMs: askMs, what: "the number of a connection", signal: new AbortController().signal };
+      const reply = await takeBytes(stream, { ...wait, enough: () => threadBytes }).finally(() => stream.on("error", () => {}).destroy());
+      return reply.readUInt32BE(0);
+    } catch {
+      return undefined;
+    }
   }
 
   async #cancelAt(host: string, request: Buffer): Promise<void> {

@@ -39,6 +39,7 @@ function connectionsTo(open: () => Promise<Duplex>, sign: AuthClient["signBrowse
   const end = new AbortController();
   const connections = new AgentConnections({
     log: silentLog,
+    cancels: { threadOf: async () => undefined },
     access: { current: async () => access, forUser: async () => access },
     registry,
     findSession: async () => undefined,

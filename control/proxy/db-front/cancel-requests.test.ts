@@ -1,5 +1,6 @@
 import { duplexPair } from "node:stream";
 import { expect, test } from "vitest";
+import { u32 } from "../../../core/bytes/fields.ts";
 import { silentLog } from "../../../core/log/log.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { decodeStreamRequest } from "../../../core/transport/stream-request.ts";
@@ -18,13 +19,15 @@ interface FakeAgent {
   readonly ended?: boolean;
   /** Opens no stream. */
   readonly isBroken?: boolean;
+  /** Of the connection that it is asked for. */
+  readonly thread?: number;
 }
 
 /** Agents of a proxy, what each of them got, and the time. */
 function world(agents: readonly FakeAgent[]) {
   const time = { ms: 0 };
   const got: string[] = [];
-  const tunnels = agents.map(({ host, offered = [postgres], draining = false, ended = false, isBroken = false }, index) => ({
+  const tunnels = agents.map(({ host, offered = [postgres], draining = false, ended = false, isBroken = false, thread }, index) => ({
     identity: hostIdentity(host ?? String(index)),
     offered,
     draining,
@@ -33,9 +36,9 @@ function world(agents: readonly FakeAgent[]) {
       if (isBroken) throw new Error("broken");
       const [near, far] = duplexPair();
       void readFrame(far, { maxLength: 1_000, timeoutMs: 1_000, what: "request" }).then((body) => {
-        const { kind, parameters, clientAddress } = decodeStreamRequest(body);
-        got.push(`${index} ${kind} ${JSON.stringify(parameters)} ${clientAddress}`);
-        far.end();
+        const { kind, target, parameters, clientAddress } = decodeStreamRequest(body);
+        got.push(`${index} ${kind} ${target}${JSON.stringify(parameters)} ${clientAddress}`);
+        far.end(thread === undefined ? undefined : u32(thread));
       });
       return near;
     },
@@ -96,4 +99,18 @@ test("all requests together may use a number of streams: with many agents they a
   time.ms = 1_000;
   for (let address = 0; address < 200; address += 1) await requests.send(key, `203.0.113.${address}:1`);
   expect(got).toHaveLength(120);
+});
+
+test("the agents of a database of MySQL are asked for the server's number of a connection, also replaced processes; the first reply counts", async () => {
+  const shop = { ...mysql, name: "shop" };
+  const { requests, got } = world([
+    { offered: [mysql] },
+    { offered: [shop] },
+    { offered: [shop], draining: true, thread: 42 },
+    { offered: [shop], isBroken: true },
+  ]);
+  expect(await requests.threadOf({ database: "shop", own: 3_000_000_000 }, "192.0.2.1:5")).toBe(42);
+  expect(got).toEqual([1, 2].map((agent) => `${agent} cancel shop{"key":"b2d05e00"} 192.0.2.1:5`));
+  expect(await requests.threadOf({ database: "orders", own: 3_000_000_000 }, "192.0.2.1:5")).toBeUndefined();
+  expect(await requests.threadOf({ database: "nothing", own: 3_000_000_000 }, "192.0.2.1:5")).toBeUndefined();
 });

@@ -1,5 +1,7 @@
 import { once } from "node:events";
+import { u32 } from "../../../core/bytes/fields.ts";
 import type { Log } from "../../../core/log/log.ts";
+import type { Offered } from "../../../core/resources/offered.ts";
 import { encodeStreamRequest } from "../../../core/transport/stream-request.ts";
 import { Buckets } from "../../limits/buckets.ts";
 import { clientNetwork } from "../../limits/request-limit.ts";
@@ -11,6 +13,21 @@ export interface CancelDeps {
   readonly log: Pick<Log, "info" | "debug">;
   readonly now: () => Date;
 }
+
+interface Asked {
+  /** The database of MySQL; empty: any of PostgreSQL. */
+  readonly target: string;
+  readonly key: Buffer;
+}
+
+/** A connection of MySQL, by the number with which its client was greeted. */
+export interface GreetedConnection {
+  readonly database: string;
+  readonly own: number;
+}
+
+/** A number of a server. */
+const replyBytes = 4;
 
 /** Requests of one network: nobody has proven anything. */
 const ofNetwork = { burst: 20, perSecond: 2 } as const;
@@ -30,6 +47,7 @@ const takenMs = 3_000;
 /**
  * Requests to cancel a query at PostgreSQL's port: the key is all that they have. Only the process that has issued the key knows it, so each of this proxy's
  * agents with a PostgreSQL database is asked, also processes that a reload has replaced: they have their sessions still. None replies: an asker learns nothing.
+ * A client of MySQL kills a query by a number that one process alone knows: those that offer this database are asked for the server's own, in the same way.
  */
 export class CancelRequests {
   readonly #deps: CancelDeps;
@@ -43,33 +61,51 @@ export class CancelRequests {
 
   /** `key`: process id and secret. Resolves once the agents have dealt with it, or after a moment. Never throws. */
   async send(key: Buffer, peer: string): Promise<void> {
+    await this.#askAll({ target: "", key }, peer, isPostgres);
+  }
+
+  /** Of a connection whose client was greeted with a number: the one that its server has given. Undefined: no agent knows it, or has said so in time. Never throws. */
+  async threadOf({ database, own }: GreetedConnection, peer: string): Promise<number | undefined> {
+    const isMeant = ({ kind, name }: Offered): boolean => kind === "db" && name === database;
+    const reply = await this.#askAll({ target: database, key: u32(own) }, peer, isMeant);
+    return reply?.readUInt32BE(0);
+  }
+
+  /** The first reply; undefined: there was none. */
+  async #askAll(asked: Asked, peer: string, isMeant: (offered: Offered) => boolean): Promise<Buffer | undefined> {
     const { log, now } = this.#deps;
-    const agents = this.#agents();
+    const agents = this.#agents(isMeant);
     if (!this.#networks.take(clientNetwork(peer), [1], now()) || !this.#all.take("", [Math.max(1, agents.length)], now()))
-      return log.debug("a request to cancel a query was dropped: too many", { peer });
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, takenMs);
-    await Promise.race([late, Promise.all(agents.map(async (agent) => await this.#ask(agent, key, peer)))]);
-    clearTimeout(timer);
+      return void log.debug("a request to cancel a query was dropped: too many", { peer });
+    const { promise, resolve } = Promise.withResolvers<Buffer | undefined>();
+    const timer = setTimeout(() => resolve(undefined), takenMs);
+    const asking = agents.map(async (agent) => {
+      const reply = await this.#ask(agent, asked, peer);
+      if (reply.length >= replyBytes) resolve(reply);
+    });
+    void Promise.all(asking).then(() => resolve(undefined));
+    return await promise.finally(() => clearTimeout(timer));
   }
 
   /** Those that serve a host now come first. */
-  #agents(): readonly Pick<Tunnel, "openStream">[] {
-    const usable = [...this.#deps.tunnels()].filter(({ ended, offered }) => !ended && offered.some(isPostgres));
+  #agents(isMeant: (offered: Offered) => boolean): readonly Pick<Tunnel, "openStream">[] {
+    const usable = [...this.#deps.tunnels()].filter(({ ended, offered }) => !ended && offered.some(isMeant));
     const ordered = [...usable.filter(({ draining }) => !draining), ...usable.filter(({ draining }) => draining)];
     const hosts = new Set([...new Set(ordered.map(({ identity }) => identity.id))].slice(0, maxHosts));
     return ordered.filter(({ identity }) => hosts.has(identity.id)).slice(0, maxOpen - this.#open);
   }
 
-  async #ask(agent: Pick<Tunnel, "openStream">, key: Buffer, peer: string): Promise<void> {
+  /** What the agent has replied: nothing to PostgreSQL's requests. */
+  async #ask(agent: Pick<Tunnel, "openStream">, { target, key }: Asked, peer: string): Promise<Buffer> {
     this.#open += 1;
+    let reply: Buffer = Buffer.alloc(0);
     try {
       const channel = await agent.openStream(openMs);
       const timer = setTimeout(() => channel.destroy(), takenMs);
       const over = Promise.race([once(channel, "end"), once(channel, "close")]);
       const parameters = { key: key.toString("hex") };
-      channel.write(encodeStreamRequest({ kind: "cancel", target: "", parameters, clientAddress: peer, sessionId: "", accessRevision: "" }));
-      channel.resume();
+      channel.write(encodeStreamRequest({ kind: "cancel", target, parameters, clientAddress: peer, sessionId: "", accessRevision: "" }));
+      channel.on("data", (chunk: Buffer) => (reply = Buffer.concat([reply, chunk]).subarray(0, replyBytes)));
       await over.finally(() => clearTimeout(timer));
       channel.destroy();
     } catch (error) {
@@ -77,9 +113,10 @@ export class CancelRequests {
     } finally {
       this.#open -= 1;
     }
+    return reply;
   }
 }
 
-function isPostgres({ kind, details }: { readonly kind: string; readonly details?: Readonly<Record<string, string>> | undefined }): boolean {
+function isPostgres({ kind, details }: Offered): boolean {
   return kind === "db" && details?.protocol === "postgres";
 }

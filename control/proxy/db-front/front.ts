@@ -20,7 +20,7 @@ export interface FrontArrival<Stream extends Duplex = Socket> {
 export interface FrontServices extends RoutingServices {
   readonly auth: Pick<AuthClient, "signRelayedDatabase">;
   readonly relaying: RelayedStreams;
-  readonly cancels: Pick<CancelRequests, "send">;
+  readonly cancels: Pick<CancelRequests, "send" | "threadOf">;
   readonly lastAgents: Pick<LastAgents, "of" | "used" | "failed">;
   /** Version in the greeting of MySQL's port, which comes before the database is known. */
   readonly mysqlVersion: string;

@@ -20,10 +20,17 @@ export interface FrontClient {
 /** Whether clients name a connection on another one: to interrupt a query (KILL), or for a cursor or a session of the server. */
 const namesConnections: Readonly<Record<DbProtocol, boolean>> = { mysql: true, mongodb: true, postgres: false, redis: false };
 
+export interface ReachedDatabase {
+  readonly agent: TLSSocket;
+  /** Name of the database. */
+  readonly database: string;
+}
+
 /** The way to the database that the client's certificate is for, as `reachServed`. Throws PlatformError. */
-export async function reachDatabase({ tls, protocol, peer, at }: FrontClient, services: FrontServices): Promise<TLSSocket> {
+export async function reachDatabase({ tls, protocol, peer, at }: FrontClient, services: FrontServices): Promise<ReachedDatabase> {
   const certificate = peerCertificate(tls) ?? Buffer.alloc(0);
   const userCertificate = new Uint8Array(certificate);
+  let database = "";
   using presence = watchPresence(tls);
   const way = {
     clientAddress: peer,
@@ -31,6 +38,7 @@ export async function reachDatabase({ tls, protocol, peer, at }: FrontClient, se
     identify: async () => await identified(certificate, services),
     request: (identity: UserIdentity) => {
       const { name: target, account: user } = databaseOf(identity);
+      database = target;
       return { kind: "db", target, parameters: { user, name: "", host: "", at } } as const;
     },
     last: namesConnections[protocol] ? services.lastAgents : undefined,
@@ -39,7 +47,7 @@ export async function reachDatabase({ tls, protocol, peer, at }: FrontClient, se
       (await services.auth.signRelayedDatabase({ ...ask, userCertificate, clientAddress: peer })).tlsCertificate,
   };
   const agent = await reachServed<"db">(way, services);
-  if (!tls.destroyed) return agent;
+  if (!tls.destroyed) return { agent, database };
   agent.destroy();
   throw new PlatformError("unavailable", "the client has left");
 }

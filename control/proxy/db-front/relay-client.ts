@@ -1,11 +1,11 @@
-import type { TLSSocket } from "node:tls";
 import type { LostEnds } from "../../../core/databases/lost-ends.ts";
+import { withKnownThreads } from "../../../core/databases/mysql/known-threads.ts";
 import { refusals } from "../../../core/databases/refusals.ts";
 import { wordsAtLoss } from "../../../core/databases/words-at-loss.ts";
 import { toPlatformError } from "../../../core/errors/platform-error.ts";
 import { relayStream } from "../routing/relay-stream.ts";
 import type { FrontArrival, FrontServices } from "./front.ts";
-import { type FrontClient, reachDatabase } from "./reach-database.ts";
+import { type FrontClient, type ReachedDatabase, reachDatabase } from "./reach-database.ts";
 
 /**
  * Reaches the client's database and relays between the two until the end, or reports why that is not possible, in the protocol's words. Never throws.
@@ -14,25 +14,29 @@ export async function relayClient(
   client: FrontClient,
   { established, services }: Pick<FrontArrival, "established"> & { readonly services: FrontServices },
 ): Promise<void> {
-  let agent: TLSSocket;
+  let reached: ReachedDatabase;
   try {
-    agent = await reachDatabase(client, services);
+    reached = await reachDatabase(client, services);
   } catch (thrown) {
     const error = toPlatformError(thrown);
     if (error.code === "internal") services.log.error("could not reach a database for a client of its port", { peer: client.peer, error: thrown });
     return await refusals[client.protocol](client.tls, error, services.signal);
   }
   established();
-  void relayToAgent(client, { client: client.tls, server: agent }, services);
+  void relayToAgent(client, reached, services);
 }
 
-interface FrontEnds extends LostEnds {
-  readonly client: TLSSocket;
-  readonly server: TLSSocket;
-}
-
-/** Relays between a client and the agent of its database, who is followed in case that it is lost. Never rejects. */
-export async function relayToAgent({ protocol }: Pick<FrontClient, "protocol">, ends: FrontEnds, services: FrontServices): Promise<void> {
-  const words = wordsAtLoss(protocol, ends, "the connection to the agent of this database was lost");
-  await relayStream(ends.client, ends.server, services, words);
+/**
+ * Relays between a client and the agent of its database, who is followed in case that it is lost. A client that kills a query names it to the agent as its server does.
+ * `isLoggedIn`: as of `wordsAtLoss`. Never rejects.
+ */
+export async function relayToAgent(
+  { tls: client, protocol, peer, isLoggedIn }: Omit<FrontClient, "at"> & Pick<LostEnds, "isLoggedIn">,
+  { agent, database }: ReachedDatabase,
+  services: FrontServices,
+): Promise<void> {
+  const ends = { client, server: agent, isLoggedIn: isLoggedIn === true };
+  const lastWords = wordsAtLoss(protocol, ends, "the connection to the agent of this database was lost");
+  const look = protocol === "mysql" ? withKnownThreads(async (own) => await services.cancels.threadOf({ database, own }, peer)) : undefined;
+  await relayStream(client, agent, services, { lastWords, look });
 }

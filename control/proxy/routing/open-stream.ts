@@ -1,12 +1,13 @@
 import type { Duplex } from "node:stream";
 import { joinRefusal } from "../../../core/access/authorize-join.ts";
-import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { isServedKind, servedName } from "../../../core/kinds/service-kinds.ts";
 import type { StreamKind } from "../../../core/kinds/stream-kinds.ts";
 import type { Target } from "./find-target.ts";
 import { openJoin } from "./open-join.ts";
 import { openServed } from "./open-served.ts";
 import { openSsh } from "./open-ssh.ts";
+import { openThread } from "./open-thread.ts";
 import type { ChosenHost, ClientRequest, RoutingServices, StreamAsk } from "./routing-services.ts";
 
 type Handler<Kind extends StreamKind> = (ask: StreamAsk<Kind>, services: RoutingServices, chosen: ChosenHost) => Promise<Duplex>;
@@ -18,8 +19,7 @@ const handlers: { readonly [Kind in StreamKind]: Handler<Kind> } = {
   app: openServed,
   db: openServed,
   kube: openServed,
-  // Proxies alone send it to agents; a user's request comes in a stream to the database.
-  cancel: () => Promise.reject(new PlatformError("unsupported", "streams of kind cancel are not for users")),
+  cancel: openThread,
 };
 
 /**

@@ -89,6 +89,7 @@ async function world(how: Answer, streams: Readonly<Record<string, number>> = {}
     limited: { add: async () => {} },
     between: async (channel: Duplex) => channel,
     audit: { emit: () => {}, emitRefusal: () => {} },
+    cancels: { threadOf: async () => undefined },
     cluster: "c",
     now,
     signal: stop.signal,

@@ -32,8 +32,14 @@ export interface RoutingServices {
   /** The client's stream for a channel to a host, where proxies record. */
   readonly between: StandBetween;
   readonly audit: Pick<AuditQueue, "emit" | "emitRefusal">;
+  readonly cancels: FindsThreads;
   readonly cluster: string;
   readonly now: () => Date;
+}
+
+/** As CancelRequests of the database ports. */
+interface FindsThreads {
+  threadOf(connection: { readonly database: string; readonly own: number }, peer: string): Promise<number | undefined>;
 }
 
 /** The part of a request that a client sets. */

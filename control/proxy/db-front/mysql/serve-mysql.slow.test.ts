@@ -66,6 +66,32 @@ test("MySQL: the client of an agent that is lost gets an error, as the answer to
   }
 });
 
+test("MySQL: a KILL by the number of the port's greeting comes to the agent with the server's own number, where any agent knows it", async () => {
+  const killed: string[] = [];
+  world.serve = (agent) => {
+    const greeting = Buffer.from("0a392e342e3000420000000102030405060708" + "00" + "ffff2d0200ffdf15", "hex");
+    agent.write(mysqlPacket(0, Buffer.concat([greeting, Buffer.alloc(10), Buffer.from("123456789012\0caching_sha2_password\0")])));
+    agent.once("data", () => {
+      agent.write(mysqlPacket(2, Buffer.of(0, 0, 0, 2, 0, 0, 0)));
+      agent.on("data", (command: Buffer) => {
+        killed.push(String(command.subarray(5)));
+        agent.write(mysqlPacket(1, Buffer.of(0, 0, 0, 2, 0, 0, 0)));
+      });
+    });
+  };
+  const { tls } = await mysqlClient(world, await world.certificate("mysql", "reader"));
+  tls.write(mysqlLogin());
+  await nextBytes(tls);
+  for (const thread of [42, undefined]) {
+    world.thread = thread;
+    tls.write(mysqlPacket(0, Buffer.from("\u0003KILL QUERY 3000000000")));
+    await nextBytes(tls);
+  }
+  tls.destroy();
+  expect(killed).toEqual(["KILL QUERY 42", "KILL QUERY 3000000000"]);
+  expect(world.cancelled.slice(-2)).toEqual(["b2d05e00", "b2d05e00"]);
+});
+
 test("MySQL without TLS is refused with the number that servers have for it", async () => {
   const socket = await world.dial("mysql");
   await nextBytes(socket);

@@ -5,7 +5,7 @@ import { packet } from "../../../../core/databases/mysql/packet.ts";
 import { sayFarewell } from "../../../../core/databases/say-farewell.ts";
 import { PlatformError, toPlatformError } from "../../../../core/errors/platform-error.ts";
 import { endClientTls, type Front, type FrontServices, startMs } from "../front.ts";
-import { reachDatabase } from "../reach-database.ts";
+import { type ReachedDatabase, reachDatabase } from "../reach-database.ts";
 import { relayToAgent } from "../relay-client.ts";
 import { earlyGreeting, greetedCapabilities, newConnectionId } from "./greeting.ts";
 import { asksForTls, loginForAgent } from "./login.ts";
@@ -34,12 +34,13 @@ export const serveMysql: Front = async ({ socket, peer, established }, services)
   const tls = await endClientTls(socket, services, "mysql");
   const refuse = async (thrown: unknown): Promise<void> => await sayFarewell(tls, errorPacket(3, loginError(toPlatformError(thrown))), signal);
   const login = await takePacket(tls, { sequence: 2, maxLength: maxLogin, timeoutMs: startMs, what: "the client's login", signal });
-  let agent: TLSSocket;
+  let reached: ReachedDatabase;
   try {
-    agent = await reachDatabase({ tls, protocol: "mysql", peer, at: String(connectionId) }, services);
+    reached = await reachDatabase({ tls, protocol: "mysql", peer, at: String(connectionId) }, services);
   } catch (thrown) {
     return await refuse(thrown);
   }
+  const { agent } = reached;
   const leave = (): void => void agent.destroy();
   tls.once("close", leave);
   try {
@@ -50,7 +51,7 @@ export const serveMysql: Front = async ({ socket, peer, established }, services)
     return await refuse(thrown);
   }
   tls.off("close", leave);
-  void relayToAgent({ protocol: "mysql" }, { client: tls, server: agent, isLoggedIn: true }, services);
+  void relayToAgent({ tls, protocol: "mysql", peer, isLoggedIn: true }, reached, services);
 };
 
 /** False: the client has asked for no TLS and was refused. */

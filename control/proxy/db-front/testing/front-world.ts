@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { openAuthClient } from "../../../../core/api/auth-client.ts";
 import type { HostCredentials } from "../../../../core/api/host-credentials.ts";
+import { u32 } from "../../../../core/bytes/fields.ts";
 import type { UserIdentity } from "../../../../core/identity/identity.ts";
 import { type DbProtocol, dbProtocols } from "../../../../core/resources/db.ts";
 import { encodeStreamReply, type StreamRequest } from "../../../../core/transport/stream-request.ts";
@@ -32,6 +33,8 @@ export interface FrontWorld extends AsyncDisposable {
   secondAgent(): Promise<Disposable>;
   /** Keys of requests to cancel. */
   readonly cancelled: string[];
+  /** The agent's reply to a question for the server's number of a connection of MySQL; undefined: it knows none. */
+  thread: number | undefined;
   /** What the agent does with a client's bytes once it has accepted the stream; default: it echoes. */
   serve: (client: TLSSocket, reached: Reached) => void;
   /** The agent's refusal; undefined: none. */
@@ -58,6 +61,7 @@ export async function frontWorld(options: Parameters<typeof startTestCluster>[0]
   const world: Served = {
     reached: [],
     cancelled: [],
+    thread: undefined,
     serve: echo,
     refusal: undefined,
   };
@@ -120,7 +124,7 @@ async function startFrontAgent(world: Served, { cluster, hostname, credentials }
   return agent;
 }
 
-type Served = Pick<FrontWorld, "reached" | "cancelled" | "serve" | "refusal">;
+type Served = Pick<FrontWorld, "reached" | "cancelled" | "thread" | "serve" | "refusal">;
 
 const echo: FrontWorld["serve"] = (client) => void client.pipe(client);
 
@@ -147,7 +151,7 @@ interface Stream {
 async function serveStream(world: Served, { channel, request, credentials }: Stream) {
   if (request.kind === "cancel") {
     world.cancelled.push(request.parameters.key);
-    return void channel.destroy();
+    return void (world.thread === undefined ? channel.destroy() : channel.end(u32(world.thread)));
   }
   const { tls, own, user } = await acceptFront(channel, credentials, "db");
   if (own.kind !== "db") return;

@@ -3,6 +3,16 @@ const kill = /^(\s*KILL\s+(?:(?:HARD|SOFT)\s+)?(?:(?:CONNECTION|QUERY)\s+)?)(\d{
 /** Longest statement that may be one, bytes. */
 export const maxKill = 128;
 
+/** The lowest number that agents and proxies give to a connection: servers count from 1, and do not come that far, but for those whose numbers say more (TiDB). */
+export const lowestGiven = 2 ** 31;
+/** How many there are from it on. */
+export const givenNumbers = 2 ** 31;
+
+/** Whether agents and proxies give such numbers, and most servers do not. Pure. */
+export function isGiven(number: number): boolean {
+  return number >= lowestGiven && number < lowestGiven + givenNumbers;
+}
+
 export interface KillTarget {
   /** The connection that the statement names. */
   readonly own: number;
