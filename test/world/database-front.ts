@@ -37,6 +37,8 @@ export interface DatabaseFront extends AsyncDisposable {
   tsh(...args: readonly string[]): Promise<Finished>;
   /** Logs in to the database as `reader`, and returns what its clients need. */
   logIn(name: string, ...more: readonly string[]): Promise<DirectConfig>;
+  /** The same of a login that several tests share. */
+  config(name: string, ...more: readonly string[]): Promise<DirectConfig>;
   psql(conninfo: string, ...args: readonly string[]): Promise<Finished>;
   /** Starts a query that lasts at this server in this psql and presses Ctrl-C: its error output, and how long it took to end, ms. */
   interrupt(server: PostgresServer | undefined, psql: string, conninfo: string): Promise<{ readonly said: string; readonly ms: number }>;
@@ -103,6 +105,13 @@ async function serveClients(world: DatabaseWorld, secondPort: number): Promise<D
   const alice = await world.user("alice", { db_users: ["reader", "writer"], db_names: ["*"] });
   const env = () => ({ HOME: alice.home, PGSERVICEFILE: join(alice.home, "services.conf") });
   const tsh = async (...args: readonly string[]): Promise<Finished> => await alice.tsh(args, { env: env() });
+  const configs = new Map<string, Promise<DirectConfig>>();
+  const logIn = async (name: string, ...more: readonly string[]): Promise<DirectConfig> => {
+    expect(await tsh("db", "login", "--db-user=reader", ...more, name)).toMatchObject({ status: 0, stderr: "" });
+    const config = JSON.parse((await tsh("db", "config", "--format=json", name)).stdout) as DirectConfig;
+    expect(config.direct).toMatch(/^127\.0\.0\.1:\d+$/);
+    return config;
+  };
   return {
     cluster,
     servers,
@@ -112,11 +121,11 @@ async function serveClients(world: DatabaseWorld, secondPort: number): Promise<D
     alice,
     env,
     tsh,
-    logIn: async (name, ...more) => {
-      expect(await tsh("db", "login", "--db-user=reader", ...more, name)).toMatchObject({ status: 0, stderr: "" });
-      const config = JSON.parse((await tsh("db", "config", "--format=json", name)).stdout) as DirectConfig;
-      expect(config.direct).toMatch(/^127\.0\.0\.1:\d+$/);
-      return config;
+    logIn,
+    config: async (name, ...more) => {
+      const known = configs.get(name) ?? logIn(name, ...more);
+      configs.set(name, known);
+      return await known;
     },
     psql: async (conninfo, ...args) => await run("psql", ["-XAt", conninfo, ...args], { env: env() }),
     interrupt: async (server, psql, conninfo) => {
