@@ -1,18 +1,16 @@
-import { createHash } from "node:crypto";
-import { once } from "node:events";
+import { createHash, randomBytes } from "node:crypto";
 import { chmod, writeFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { connect as connectHttp2, createServer, type Http2Server, type IncomingHttpHeaders } from "node:http2";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { WebUpstream } from "../../agent/app/testing/web-upstream.ts";
 import { openAppBrowser } from "../world/app-browser.ts";
-import { type AppLogin, ask, connectAs, logInToApp, type Visitor } from "../world/app-client.ts";
+import { type AppLogin, ask, logInToApp, type Visitor } from "../world/app-client.ts";
 import { type AuditEvent, audited } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
+import { type GrpcClient, grpcAs, grpcAtPort, startGrpcServer } from "../world/grpc-peers.ts";
 import { openProxyNetwork, type ProxyNetwork } from "../world/http-proxy/open-proxy-network.ts";
 import { type Squid, startSquid } from "../world/http-proxy/start-squid.ts";
 import { because } from "../world/not-here.ts";
@@ -23,7 +21,6 @@ import { type Service, startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
 
 const isRoot = process.getuid?.() === 0;
-const methodPath = "/pkg.Service/Call";
 
 /** Two agents offer everything; as root one of them reaches the cluster through an HTTP proxy, as does tsh. */
 describe("web applications from the command line", () => {
@@ -31,7 +28,7 @@ describe("web applications from the command line", () => {
   let squid: Squid | undefined;
   let cluster: Cluster;
   let upstream: WebUpstream;
-  let grpc: Http2Server;
+  let grpc: Awaited<ReturnType<typeof startGrpcServer>>;
   /** Takes its superuser from this machine without a password; undefined: not installed, or not root. */
   let postgres: PostgresServer | undefined;
   let agents: readonly [Agent, Agent];
@@ -42,7 +39,7 @@ describe("web applications from the command line", () => {
 
   beforeAll(async () => {
     upstream = await WebUpstream.open((request, response) => serve(request, response));
-    grpc = await openGrpc();
+    grpc = await startGrpcServer();
     network = isRoot ? await openProxyNetwork() : undefined;
     squid = network && (await startSquid({ address: network.there, netns: network.netns }));
     const address = network?.here ?? "127.0.0.1";
@@ -55,7 +52,7 @@ describe("web applications from the command line", () => {
   apps:
     - { name: orders, uri: "tcp://127.0.0.1:${postgres?.port ?? 1}" }
     - { name: wiki, uri: "${upstream.uri}" }
-    - { name: grpc, uri: "http://127.0.0.1:${(grpc.address() as AddressInfo).port}" }
+    - { name: grpc, uri: "http://127.0.0.1:${grpc.port}" }
 `;
     const options = { token: await cluster.token("--type=app"), services, noWait: true };
     agents = await Promise.all([
@@ -72,7 +69,7 @@ describe("web applications from the command line", () => {
     await squid?.[Symbol.asyncDispose]();
     await network?.[Symbol.asyncDispose]();
     await upstream?.[Symbol.asyncDispose]();
-    grpc?.close();
+    await grpc?.[Symbol.asyncDispose]();
   });
   beforeEach(() => {
     serve = (_request, response) => void response.end("hello");
@@ -94,19 +91,6 @@ describe("web applications from the command line", () => {
     const server = await startPostgres({ signed, folder });
     await writeFile(join(folder, "data/pg_hba.conf"), "local all postgres peer\nhostssl all all 127.0.0.1/32 trust\n");
     await server.reload();
-    return server;
-  }
-
-  /** A gRPC server without its messages' framing: echoes each piece, with the status in the trailers. */
-  async function openGrpc(): Promise<Http2Server> {
-    const server = createServer();
-    server.on("stream", (stream, headers) => {
-      stream.respond({ ":status": 200, "content-type": "application/grpc", "x-path": headers[":path"] ?? "" }, { waitForTrailers: true });
-      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0", "x-user": headers["platform-jwt-assertion"] ? "named" : "none" }));
-      stream.on("error", () => {}).on("data", (chunk: Buffer) => stream.write(chunk));
-      stream.on("end", () => stream.end());
-    });
-    await once(server.listen(0, "127.0.0.1"), "listening");
     return server;
   }
 
@@ -133,7 +117,7 @@ describe("web applications from the command line", () => {
     wiki = await logInToApp(alice, "wiki", site);
   });
 
-  test("`tsh proxy app` serves HTTP and HTTP/2 on a local port, and an HTTP proxy may be in between", async () => {
+  test("`tsh proxy app` serves HTTP and gRPC on a local port, and an HTTP proxy may be in between", async () => {
     await using web = await proxyApp("wiki");
     const curl = await run("curl", ["-sS", `http://127.0.0.1:${web.port}/`]);
     expect([curl.status, curl.stdout], curl.stderr).toEqual([0, "hello"]);
@@ -147,9 +131,8 @@ describe("web applications from the command line", () => {
     ]);
     expect(foreign.stdout, foreign.stderr).toMatch(/^this port of tsh serves .*\n421$/s);
     await using rpc = await proxyApp("grpc");
-    const session = connectHttp2(`http://127.0.0.1:${rpc.port}`);
-    expect(await unary(session)).toEqual({ body: "request", status: "0", user: "named" });
-    session.close();
+    using client = grpcAtPort(rpc.port);
+    await speak(client);
     if (squid !== undefined) expect((await squid.accessLog()).match(/CONNECT/g)?.length).toBeGreaterThan(1);
   });
 
@@ -176,30 +159,22 @@ describe("web applications from the command line", () => {
     },
   );
 
-  async function unary(session: ReturnType<typeof connectHttp2>) {
-    const stream = session.request({ ":method": "POST", ":path": methodPath, "content-type": "application/grpc", te: "trailers" });
-    const trailers = once(stream, "trailers") as Promise<[IncomingHttpHeaders]>;
-    stream.end("request");
-    const body = Buffer.concat((await stream.toArray()) as Buffer[]).toString();
-    const [{ "grpc-status": status, "x-user": user }] = await trailers;
-    return { body, status, user };
+  /** Calls of each kind: messages, trailers and states arrive as they were sent. */
+  async function speak(client: GrpcClient): Promise<void> {
+    const well = { code: 0, user: "named" };
+    for (const bytes of [Buffer.from("request"), randomBytes(1_000_000), Buffer.alloc(0)]) {
+      expect(await client.say(bytes)).toMatchObject({ ...well, answer: bytes });
+    }
+    const words = ["one", "two", "three"];
+    expect(await client.words(words.join(" "))).toMatchObject({ ...well, words });
+    expect(await client.echo(words)).toMatchObject({ ...well, words });
+    expect(await client.refuse()).toMatchObject({ ...well, code: 9, details: "not now: 100 % full", reason: [0, 255] });
   }
 
-  test("gRPC with a certificate: a call, and a stream both ways, with trailers", async () => {
+  test("gRPC with a certificate, by a client of its own library: a call, streams, trailers and a state that is an error", async () => {
     const { visitor } = await logInToApp(alice, "grpc", site);
-    const tls = await connectAs(visitor, ["h2"]);
-    const session = connectHttp2(`https://${visitor.host}`, { createConnection: () => tls });
-    expect(await unary(session)).toEqual({ body: "request", status: "0", user: "named" });
-    const stream = session.request({ ":method": "POST", ":path": methodPath, "content-type": "application/grpc", te: "trailers" });
-    const trailers = once(stream, "trailers") as Promise<[IncomingHttpHeaders]>;
-    for (const word of ["one", "two", "three"]) {
-      stream.write(word);
-      expect(String((await once(stream, "data"))[0])).toBe(word);
-    }
-    stream.end();
-    stream.resume();
-    expect((await trailers)[0]).toMatchObject({ "grpc-status": "0" });
-    session.close();
+    using client = grpcAs(visitor);
+    await speak(client);
   });
 
   test("sessions are in the audit log, and their requests in a recording, without the secrets of a query", async () => {
