@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
 import type { ClientChannel } from "ssh2";
 import { expect, test } from "vitest";
+import { encodeSpdyData } from "../../core/kubernetes/spdy/spdy-reader.ts";
+import { SpdyWriter } from "../../core/kubernetes/spdy/spdy-writer.ts";
 import { roleSchema } from "../../core/resources/role.ts";
 import { joinLogin } from "../../core/resources/session.ts";
 import { openUserSession, ownLogin, type SessionOptions, type UserSession } from "../../test/inside/ssh-session.ts";
 import { until } from "../../test/world/until.ts";
 import type { Access } from "../access/access-source.ts";
-import { encodeSpdyData } from "./codec/spdy-reader.ts";
 import { type ApiWorld, apiWorldOfFile, everything, kubeRole, sid } from "./testing/api-world.ts";
-import { SpdyWriter } from "./testing/spdy-writer.ts";
 import { enterSeen, nextUpgrade, podPath, spdyHead, spdyRequest } from "./testing/upgrade-client.ts";
 
 const world = await apiWorldOfFile();

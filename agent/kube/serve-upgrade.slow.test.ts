@@ -5,11 +5,11 @@ import type { Duplex } from "node:stream";
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { encodeSpdyData } from "../../core/kubernetes/spdy/spdy-reader.ts";
+import { SpdyWriter } from "../../core/kubernetes/spdy/spdy-writer.ts";
 import type { Access } from "../access/access-source.ts";
-import { encodeSpdyData } from "./codec/spdy-reader.ts";
 import { encodeServerMessage, opcodes } from "./codec/web-socket-reader.ts";
 import { type ApiOptions, apiWorldOfFile, kubeRole } from "./testing/api-world.ts";
-import { SpdyWriter } from "./testing/spdy-writer.ts";
 import { enterSeen, nextUpgrade, podPath, socketRequest, spdyHead, spdyRequest } from "./testing/upgrade-client.ts";
 import { UserRequests } from "./user-requests.ts";
 

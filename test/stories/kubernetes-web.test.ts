@@ -31,6 +31,14 @@ if (hasProgram("chromium")) {
     let site: string;
     let pods: string;
 
+    /** A group that may create programs in containers, and not get them: its shells come over SPDY. */
+    const creators = `creators-${process.pid}`;
+    async function letCreate(): Promise<void> {
+      const rules = [{ apiGroups: [""], resources: ["pods/exec"], verbs: ["create"] }];
+      await world.api.must("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", { metadata: { name: creators }, rules });
+      await world.grant(creators, creators);
+    }
+
     beforeAll(async () => {
       [platform, namespace, ui] = await Promise.all([KubePlatform.open(world), world.namespace("real"), openUiPage()]);
       const { cluster, kube } = platform;
@@ -45,7 +53,10 @@ if (hasProgram("chromium")) {
             join_sessions: [{ name: "kit", kinds: ["k8s"], roles: ["role-of-kit"], modes: ["observer", "peer"] }],
           },
         }),
-        putRole(cluster, "ben", { allow: { ...lends, kubernetes_resources: [{ ...rule, name: "shell", verbs: ["exec"] }] } }),
+        putRole(cluster, "ben", {
+          allow: { ...lends, kubernetes_groups: [creators], kubernetes_resources: [{ ...rule, name: "shell", verbs: ["exec"] }] },
+        }),
+        letCreate(),
         putRole(cluster, "watcher", { allow: { join_sessions: [{ name: "all", kinds: ["k8s"], roles: ["*"], modes: ["*"] }] } }),
       ]);
       watcher = await cluster.user("wanda", { roles: "watcher" });
@@ -237,6 +248,14 @@ if (hasProgram("chromium")) {
       await form.getByLabel("Pod").fill("shell");
       const [opened] = await Promise.all([ui.context.waitForEvent("page"), form.getByRole("button", { name: "Open in the browser" }).click()]);
       await opened.getByRole("heading", { level: 1, name: `${namespace}/shell` }).waitFor();
+      const shell = terminalScreen(opened, ui.context);
+      await shell.line("stty size; echo ov''er");
+      await expect.poll(shell.shown, { timeout: 10_000 }).toMatch(/\d{2} \d{2,3}\s+over/);
+      await shell.line("exit 3");
+      await opened
+        .getByRole("alert")
+        .filter({ hasText: /ended with status 3/ })
+        .waitFor();
       await opened.goto(terminalOf("dying"));
       await openAsked(opened);
       await opened

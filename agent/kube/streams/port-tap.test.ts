@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { encodeSpdyData } from "../codec/spdy-reader.ts";
-import { controlFrame, SpdyWriter } from "../testing/spdy-writer.ts";
+import { encodeSpdyData } from "../../../core/kubernetes/spdy/spdy-reader.ts";
+import { controlFrame, SpdyWriter } from "../../../core/kubernetes/spdy/spdy-writer.ts";
 import { PortTap } from "./port-tap.ts";
 
 test("a reason goes to the error stream of each open connection, and then its data ends, so that kubectl looks for the reason", async () => {

@@ -1,4 +1,4 @@
-import { encodeSpdyData, type SpdyEvent, SpdyReader } from "../codec/spdy-reader.ts";
+import { encodeSpdyData, type SpdyEvent, SpdyReader } from "../../../core/kubernetes/spdy/spdy-reader.ts";
 import { encodeServerMessage, opcodes, WebSocketReader } from "../codec/web-socket-reader.ts";
 import type { StreamTap } from "./stream-tap.ts";
 

@@ -1,5 +1,5 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { encodeSpdyData, type SpdyEvent, SpdyReader } from "../codec/spdy-reader.ts";
+import { encodeSpdyData, type SpdyEvent, SpdyReader } from "../../../core/kubernetes/spdy/spdy-reader.ts";
 import { Insertion, type ProgramInserts } from "./insertion.ts";
 import { endedStatus, SizeText } from "./program-facts.ts";
 import type { ProgramEvents, StreamTap } from "./stream-tap.ts";

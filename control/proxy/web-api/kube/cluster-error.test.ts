@@ -7,7 +7,6 @@ const status = (message: string): string => JSON.stringify({ kind: "Status", mes
 
 test.for([
   [403, status('pods is forbidden: User "ann" cannot list resource "pods" in API group ""'), "denied", /^pods is forbidden/, /RBAC/],
-  [403, status('pods "x" is forbidden: User "ann" cannot get resource "pods/exec" in API group ""'), "denied", /forbidden/, /get for pods\/exec/],
   [403, status("access denied: no rule of a role allows exec; ask an administrator"), "denied", /^access denied: no rule/, undefined],
   [401, status("Unauthorized"), "denied", /^Unauthorized$/, undefined],
   [400, status("a container name must be specified for pod x, choose one of: [a b]"), "invalid", /choose one of/, undefined],

@@ -30,8 +30,6 @@ export function clusterError(cluster: string, status: number, body: string): Pla
 
 /** An agent's own refusals say what to do; those of an API server name its user and what it may not do. */
 function deniedHint(message: string): string | undefined {
-  if (/cannot get resource "pods\/(?:exec|attach)"/.test(message))
-    return "the browser's terminal needs the verb get for pods/exec at the cluster, besides create: an administrator of the cluster adds it to a ClusterRole or Role";
   return /^\S+ is forbidden: User /.test(message) || / cannot \w+ resource /.test(message)
     ? "the cluster's own RBAC refuses it: an administrator of the cluster grants it by a RoleBinding or ClusterRoleBinding"
     : undefined;

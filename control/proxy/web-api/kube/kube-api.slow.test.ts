@@ -3,6 +3,8 @@ import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type WebSocket, WebSocketServer } from "ws";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import { encodeSpdyData, SpdyReader } from "../../../../core/kubernetes/spdy/spdy-reader.ts";
+import { SpdyWriter } from "../../../../core/kubernetes/spdy/spdy-writer.ts";
 import { openBrowser, type WebBrowser } from "../../../../test/inside/web-browser.ts";
 import { openWebTerminal, type WebTerminal } from "../../../../test/inside/web-terminal.ts";
 import { type KubeWorld, kubeWorld } from "../../kube-front/testing/kube-world.ts";
@@ -19,7 +21,15 @@ let ann: WebBrowser;
 let answer: (request: IncomingMessage, response: ServerResponse) => void;
 /** A program that was started; undefined: it is refused as `answer` says. */
 let program: ((socket: WebSocket, request: IncomingMessage) => void) | undefined;
+/** A program over SPDY, where a WebSocket is refused; undefined: no such cluster. */
+let spdy: ((socket: Duplex, request: IncomingMessage) => void) | undefined;
 let asked: string[];
+
+/** A cluster's own refusal. */
+function forbid(socket: Duplex, verb: string): void {
+  const text = JSON.stringify({ kind: "Status", message: `pods "web-1" is forbidden: User "ann" cannot ${verb} resource "pods/exec"`, code: 403 });
+  socket.end(`HTTP/1.1 403 Forbidden\r\nContent-Length: ${text.length}\r\nConnection: close\r\n\r\n${text}`);
+}
 
 const programs = new WebSocketServer({ noServer: true, perMessageDeflate: false, handleProtocols: (offered) => [...offered][0] ?? false });
 const server = createServer((request, response) => {
@@ -28,6 +38,7 @@ const server = createServer((request, response) => {
 });
 server.on("upgrade", (request, socket: Duplex, head) => {
   asked.push(request.url ?? "");
+  if (spdy !== undefined) return request.headers.upgrade === "SPDY/3.1" ? spdy(socket, request) : forbid(socket, "get");
   if (program !== undefined) return programs.handleUpgrade(request, socket, head, (opened) => program?.(opened, request));
   const text = JSON.stringify({ kind: "Status", message: 'pods "web-1" not found', code: 404 });
   socket.end(`HTTP/1.1 404 Not Found\r\nContent-Length: ${text.length}\r\nConnection: close\r\n\r\n${text}`);
@@ -44,6 +55,7 @@ beforeEach(() => {
   world.refusal = () => undefined;
   world.reached.splice(0);
   program = undefined;
+  spdy = undefined;
 });
 
 const open = async (more: object = {}): Promise<WebTerminal> => await openWebTerminal(world.cluster, ann, { ...place, ...more });
@@ -245,6 +257,94 @@ describe("a terminal in a pod", () => {
     terminal.shows(true);
     expect(await terminal.closed).toMatchObject({ type: "ended" });
     expect(terminal.received()).toBe(line.length * count);
+  });
+
+  describe("over SPDY, where the cluster refuses the WebSocket", () => {
+    const accepted =
+      "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n";
+    const ended = JSON.stringify({ status: "Failure", reason: "NonZeroExitCode", details: { causes: [{ reason: "ExitCode", message: "7" }] } });
+
+    /** Serves each connection as a kubelet does: streams by their type, with what comes on them. */
+    function serveSpdy(
+      on: (type: string, text: string, send: (type: string, bytes: Buffer, isLast?: boolean) => void, socket: Duplex) => void,
+    ): void {
+      spdy = (socket, request) => {
+        expect([request.method, request.headers["x-stream-protocol-version"]]).toEqual(["POST", "v4.channel.k8s.io"]);
+        socket.write(accepted);
+        const [reader, writer, types] = [new SpdyReader(), new SpdyWriter(), new Map<string, number>()];
+        const send = (type: string, bytes: Buffer, isLast = false): void => void socket.write(encodeSpdyData(types.get(type) ?? 0, bytes, isLast));
+        let behind = Promise.resolve();
+        socket.on("data", (chunk: Buffer) => {
+          behind = behind.then(async () => {
+            const opened: number[] = [];
+            await reader.take(chunk, (event) => {
+              if (event.kind === "open") opened.push(event.stream);
+              if (event.kind === "open") types.set(event.headers.get("streamtype") ?? "", event.stream);
+              if (event.kind !== "data") return;
+              const [type = ""] = [...types].find(([, id]) => id === event.stream) ?? [];
+              on(type, event.bytes.toString(), send, socket);
+            });
+            for (const stream of opened) socket.write(await writer.reply(stream));
+          });
+        });
+      };
+    }
+
+    test("it is a program of the cluster: bytes, sizes, and the status at its end", async () => {
+      const got: string[] = [];
+      serveSpdy((type, text, send) => {
+        got.push(`${type} ${text}`);
+        if (type !== "stdin") return;
+        send("stdout", Buffer.from(`you typed ${text}`));
+        send("stdout", Buffer.alloc(0), true);
+        send("error", Buffer.from(ended), true);
+      });
+      const terminal = await open();
+      terminal.send({ type: "resize", cols: 100, rows: 30 });
+      terminal.type("grüß");
+      expect(await terminal.closed).toEqual({ type: "ended", status: 7 });
+      expect(terminal.output()).toBe("you typed grüß");
+      expect(got).toEqual(['resize {"Width":80,"Height":24}', 'resize {"Width":100,"Height":30}', "stdin grüß"]);
+      expect(asked[0]).toBe(asked[1]);
+    });
+
+    test("it holds a program up whose output the page does not show, and loses none of it at the end", async () => {
+      const [line, count] = [Buffer.alloc(32_768, "x"), 250];
+      let sent = 0;
+      serveSpdy((_type, _text, send, socket) => {
+        const more = (): void => {
+          while (sent < count) {
+            sent += 1;
+            send("stdout", line);
+            if (socket.writableNeedDrain) return void socket.once("drain", more);
+          }
+          send("error", Buffer.from(ended), true);
+          socket.end();
+        };
+        more();
+      });
+      const terminal = await open();
+      terminal.shows(false);
+      await expect.poll(() => terminal.received() > 500_000, { timeout: 10_000 }).toBe(true);
+      await expect.poll(() => [terminal.received() < 2_000_000, sent < count]).toEqual([true, true]);
+      terminal.shows(true);
+      expect(await terminal.closed).toEqual({ type: "ended", status: 7 });
+      expect(terminal.received()).toBe(line.length * count);
+    });
+
+    test("a cluster that refuses this too, breaks the protocol, or is lost", async () => {
+      spdy = (socket) => forbid(socket, "create");
+      expect(await (await open()).closed).toMatchObject({ error: { code: "denied", message: expect.stringContaining("cannot create") } });
+      const lost = { type: "ended", reason: "the connection to shop/web-1 was lost" };
+      for (const answered of [`${accepted}SSH-2.0-hostile\r\n`, `${accepted}\x80\x02\0\x01\0\0\0\0`]) {
+        spdy = (socket) => void socket.write(Buffer.from(answered, "latin1"));
+        expect(await (await open()).closed).toEqual(lost);
+      }
+      spdy = (socket) => void socket.end(accepted);
+      expect(await (await open()).closed).toEqual(lost);
+      spdy = (socket) => void socket.destroy();
+      expect(await (await open()).closed).toMatchObject({ error: { code: "unavailable" } });
+    });
   });
 
   test("that the cluster refuses is refused in its words", async () => {

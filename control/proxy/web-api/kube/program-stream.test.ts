@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import { webSocketPair } from "../../../../test/inside/web-socket-pair.ts";
+import { overWebSocket } from "./program-connection.ts";
 import { ProgramStream } from "./program-stream.ts";
 
 test("of sizes that the connection has not taken yet only the last one waits, and bytes stay behind it", async () => {
@@ -13,7 +14,7 @@ test("of sizes that the connection has not taken yet only the last one waits, an
       if (data.includes('"Width":999')) resolve();
     });
   });
-  const stream = new ProgramStream(socket);
+  const stream = new ProgramStream(overWebSocket(socket));
   for (let cols = 1; cols <= 999; cols += 1) {
     stream.resize({ cols, rows: 24 });
     if (cols === 500) stream.write("typed");

@@ -1,26 +1,23 @@
 import { Duplex } from "node:stream";
-import type { RawData, WebSocket } from "ws";
 import { programChannels as channels } from "../../../../core/kubernetes/program-channels.ts";
 import { type ProgramExit, StatusText } from "../../../../core/kubernetes/program-exit.ts";
+import type { ProgramConnection } from "./program-connection.ts";
 
 /**
- * Output and input of a program in a container, over a WebSocket of its channels. The end of the WebSocket is the end of the output; input after it is dropped. While
- * nobody reads, the WebSocket is not read.
+ * Output and input of a program in a container, over a connection with its channels. The end of the connection is the end of the output; input after it is dropped.
+ * While nobody reads, the connection is not read.
  */
 export class ProgramStream extends Duplex {
-  readonly #socket: WebSocket;
+  readonly #connection: ProgramConnection;
   readonly #status = new StatusText();
   /** The newest size that waits for the one before it. */
   #size: Buffer | undefined;
   #isSizing = false;
 
-  constructor(socket: WebSocket) {
+  constructor(connection: ProgramConnection) {
     super({ allowHalfOpen: false, readableHighWaterMark: 65_536, writableHighWaterMark: 65_536 });
-    this.#socket = socket;
-    socket.on("error", () => {});
-    // Binary messages are single buffers; servers look at the channel and never at the opcode.
-    socket.on("message", (data: RawData) => this.#take(data as Buffer));
-    socket.once("close", () => this.push(null));
+    this.#connection = connection;
+    connection.begin({ onPiece: (channel, bytes) => this.#take(channel, bytes), onClose: () => this.push(null) });
   }
 
   /** How the program ended, as far as it is known. */
@@ -35,38 +32,30 @@ export class ProgramStream extends Duplex {
   }
 
   override _read(): void {
-    this.#socket.resume();
+    this.#connection.resume();
   }
 
   override _write(bytes: Buffer, _encoding: BufferEncoding, done: () => void): void {
     // What is typed after a change of size meets that size.
     if (this.#size !== undefined) this.#sendSize();
-    this.#send(channels.stdin, bytes, done);
+    this.#connection.send(channels.stdin, bytes, done);
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    this.#socket.terminate();
+    this.#connection.destroy();
     done(error);
   }
 
-  #take(data: Buffer): void {
-    const channel = data[0];
-    const bytes = data.subarray(1);
+  #take(channel: number, bytes: Buffer): void {
     if (channel === channels.error) this.#status.take(bytes);
-    if ((channel === channels.stdout || channel === channels.stderr) && bytes.length > 0 && !this.push(bytes)) this.#socket.pause();
+    if ((channel === channels.stdout || channel === channels.stderr) && bytes.length > 0 && !this.push(bytes)) this.#connection.pause();
   }
 
   #sendSize(): void {
     const size = this.#size;
     this.#size = undefined;
     this.#isSizing = size !== undefined;
-    if (size !== undefined) this.#send(channels.resize, size, () => this.#sendSize());
-  }
-
-  /** `done` is called once the connection has taken it: a slow cluster holds the user up. */
-  #send(channel: number, bytes: Buffer, done: () => void): void {
-    const socket = this.#socket;
-    if (socket.readyState === socket.OPEN) socket.send(Buffer.concat([Buffer.from([channel]), bytes]), () => done());
-    else done();
+    // A slow cluster holds the user up.
+    if (size !== undefined) this.#connection.send(channels.resize, size, () => this.#sendSize());
   }
 }

@@ -1,4 +1,4 @@
-import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { PlatformError } from "../../errors/platform-error.ts";
 import { HeaderInflater } from "./header-block.ts";
 
 /*

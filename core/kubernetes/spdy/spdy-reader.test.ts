@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { someRuns } from "../../../test/fuzz/some-runs.ts";
-import { controlFrame, SpdyWriter } from "../testing/spdy-writer.ts";
+import { PlatformError } from "../../errors/platform-error.ts";
 import { decodePairs } from "./header-block.ts";
 import { spdyDictionary } from "./spdy-dictionary.ts";
 import { encodeSpdyData, type SpdyEvent, SpdyReader } from "./spdy-reader.ts";
+import { controlFrame, SpdyWriter } from "./spdy-writer.ts";
 
 async function read(pieces: readonly Buffer[]): Promise<readonly unknown[]> {
   const reader = new SpdyReader();

@@ -1,5 +1,5 @@
 import { constants, createInflate, type Inflate } from "node:zlib";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { PlatformError } from "../../errors/platform-error.ts";
 import { spdyDictionary } from "./spdy-dictionary.ts";
 
 /** Longest header block, once inflated, bytes. */
