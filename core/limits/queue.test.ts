@@ -56,6 +56,26 @@ test("a call that leaves while it waits fails with the reason, and those behind 
   await expect(queue(async () => "fifth", left.signal)).rejects.toThrow("gone");
 });
 
+test("a signal that a call gives as a function is asked for where the call waits, and ends the wait", async () => {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const queue = createQueue({ atOnce: 1, waiting: 2 });
+  const left = new AbortController();
+  const asked: string[] = [];
+  const call = (name: string, work: () => Promise<string>): Promise<string> =>
+    queue(work, () => {
+      asked.push(name);
+      return left.signal;
+    });
+  const first = call("first", () => promise);
+  const second = expect(call("second", async () => "second")).rejects.toThrow("gone");
+  left.abort(new Error("gone"));
+  await second;
+  await expect(call("third", async () => "third")).rejects.toThrow("gone");
+  resolve("first");
+  expect(await first).toBe("first");
+  expect(asked).toEqual(["second", "third"]);
+});
+
 test("keys do not wait for each other, and a key that is free again starts afresh", async () => {
   const queues = createQueues({ atOnce: 1, waiting: 0 });
   const first = Promise.withResolvers<string>();

@@ -1,11 +1,12 @@
 import { PlatformError } from "../errors/platform-error.ts";
 
-/** Runs `work` in its turn. A call whose `signal` is aborted before leaves its place in the line, and throws the signal's reason. */
-export type Queue = <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
+/** Runs `work` in its turn. A call whose `signal` is aborted before leaves its place in the line, and throws the signal's reason. A function: called where it has to wait. */
+export type Queue = <T>(work: () => Promise<T>, signal?: WaitSignal) => Promise<T>;
+export type WaitSignal = AbortSignal | (() => AbortSignal);
 /** A queue for each key. */
 export type Queues = <T>(key: string, work: () => Promise<T>) => Promise<T>;
 /** The same, with the signal of `Queue`. */
-export type LeavableQueues = <T>(key: string, work: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
+export type LeavableQueues = <T>(key: string, work: () => Promise<T>, signal?: WaitSignal) => Promise<T>;
 
 export interface QueueOptions {
   /** Maximum calls that run at a time. */
@@ -21,10 +22,10 @@ export function createQueue({ atOnce, waiting, what = "requests" }: QueueOptions
   const line: (() => void)[] = [];
   let running = 0;
   return async (work, signal) => {
-    signal?.throwIfAborted();
+    if (typeof signal !== "function") signal?.throwIfAborted();
     if (running >= atOnce) {
       if (line.length >= waiting) throw new PlatformError("limit", `too many concurrent ${what}; try again shortly`);
-      await turn(line, signal);
+      await turn(line, typeof signal === "function" ? signal() : signal);
     } else running += 1;
     try {
       return await work();
@@ -38,6 +39,7 @@ export function createQueue({ atOnce, waiting, what = "requests" }: QueueOptions
 
 function turn(line: (() => void)[], signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
     const leave = (): void => {
       line.splice(line.indexOf(start), 1);
       reject(signal?.reason);

@@ -61,6 +61,8 @@ export class AgentConnections {
   readonly #pools = new Map<string, Pool>();
   /** Of identities, which do not change: `userOf` gives the same one for a while. */
   readonly #digests = new WeakMap<UserIdentity, string>();
+  /** Of visits, each of which may be that of many requests. */
+  readonly #keys = new WeakMap<AppVisit, string>();
   /** By session and address. */
   readonly #requests = createQueues(requests);
   /** By session. */
@@ -77,15 +79,26 @@ export class AgentConnections {
    * resolves. `left`: aborted when the client has left. Throws as `userOf`, and PlatformError: `limit` when too many wait, `timeout` when it has waited for a minute.
    */
   async inTurn(visit: AppVisit, left: AbortSignal, pass: (agent: Agent) => Promise<void>): Promise<void> {
+    if (left.aborted) throw new PlatformError("unavailable", "the client has left");
     const hint = "close pages of the application that you do not need, or try again when a download or an upload has ended";
-    const running = `${requests.atOnce} requests of this browser to ${visit.app} are still running`;
-    const late = (): PlatformError => new PlatformError("timeout", `${running}; this one has waited ${turnMs / 1_000} s for one to end`, { hint });
+    const late = (): PlatformError => {
+      const running = `${requests.atOnce} requests of this browser to ${visit.app} are still running`;
+      return new PlatformError("timeout", `${running}; this one has waited ${turnMs / 1_000} s for one to end`, { hint });
+    };
     using wait = new LimitedWait({ ms: turnMs, late, left });
     const work = async (): Promise<void> => {
       wait[Symbol.dispose]();
       await pass(this.#agentFor(visit, await this.#services.sessions.userOf(visit)));
     };
-    await this.#requests(keyOf(visit), work, wait.signal);
+    // Mostly there is room, and no wait.
+    await this.#requests(this.#keyOf(visit), work, () => wait.signal);
+  }
+
+  /** Session and address. */
+  #keyOf(visit: AppVisit): string {
+    const key = this.#keys.get(visit) ?? `${visit.credential.id} ${ipOf(visit.peer)}`;
+    this.#keys.set(visit, key);
+    return key;
   }
 
   #digestOf(user: UserIdentity): string {
@@ -95,7 +108,7 @@ export class AgentConnections {
   }
 
   #agentFor(visit: AppVisit, user: UserIdentity): Agent {
-    const key = `${keyOf(visit)} ${this.#digestOf(user)}`;
+    const key = `${this.#keyOf(visit)} ${this.#digestOf(user)}`;
     const known = this.#pools.get(key);
     if (known !== undefined) return known.agent;
     if (this.#pools.size >= maxPools) this.#dropUnused();
@@ -174,8 +187,4 @@ export class AgentConnections {
     clearInterval(timer);
     for (const key of [...this.#pools.keys()]) this.#drop(key);
   }
-}
-
-function keyOf({ credential, peer }: AppVisit): string {
-  return `${credential.id} ${ipOf(peer)}`;
 }

@@ -9,27 +9,30 @@ export interface WaitLimits {
   readonly left?: AbortSignal | undefined;
 }
 
-/** Limits of one wait: its time, and the client's patience. Dispose of it when the wait is over. */
+/** Limits of one wait: its time, and the client's patience. It begins with the first look at its signal. Dispose of it when the wait is over. */
 export class LimitedWait implements Disposable {
-  readonly #controller = new AbortController();
-  readonly #timer: NodeJS.Timeout;
-  readonly #left: AbortSignal | undefined;
-  readonly #leave = (): void => this.#controller.abort(new PlatformError("unavailable", "the client has left"));
+  readonly #limits: WaitLimits;
+  #begun: { readonly controller: AbortController; readonly timer: NodeJS.Timeout } | undefined;
+  readonly #leave = (): void => this.#begun?.controller.abort(new PlatformError("unavailable", "the client has left"));
 
-  constructor({ ms, late, left }: WaitLimits) {
-    this.#timer = setTimeout(() => this.#controller.abort(late()), ms);
-    this.#left = left;
-    if (left?.aborted) this.#leave();
-    else left?.addEventListener("abort", this.#leave, { once: true });
+  constructor(limits: WaitLimits) {
+    this.#limits = limits;
   }
 
   /** Aborted at the limit; its reason is the PlatformError to throw. */
   get signal(): AbortSignal {
-    return this.#controller.signal;
+    if (this.#begun !== undefined) return this.#begun.controller.signal;
+    const { ms, late, left } = this.#limits;
+    const controller = new AbortController();
+    this.#begun = { controller, timer: setTimeout(() => controller.abort(late()), ms) };
+    if (left?.aborted) this.#leave();
+    else left?.addEventListener("abort", this.#leave, { once: true });
+    return controller.signal;
   }
 
   [Symbol.dispose](): void {
-    clearTimeout(this.#timer);
-    this.#left?.removeEventListener("abort", this.#leave);
+    if (this.#begun === undefined) return;
+    clearTimeout(this.#begun.timer);
+    this.#limits.left?.removeEventListener("abort", this.#leave);
   }
 }
