@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type BuildOptions, build, type OnLoadResult, type Plugin } from "esbuild";
+import { lateParserOptimizing } from "./late-parser-optimizing.ts";
 import { nameAtLoad } from "./name-at-load.ts";
 
 export interface BundleInput {
@@ -35,7 +36,7 @@ function buildOptions({ root, version }: BundleInput): BuildOptions {
 /** Bundles the updater into one script: it is small enough for one. */
 export async function bundleUpdater(input: BundleInput): Promise<string> {
   const main = join(input.work, "main.cjs");
-  await build({ ...buildOptions(input), entryPoints: ["updater/main.ts"], outfile: main, plugins: [onlyHttpClient] });
+  await build({ ...buildOptions(input), entryPoints: ["updater/main.ts"], outfile: main, plugins: [onlyHttpClient, lateParserOptimizing] });
   return main;
 }
 
@@ -60,6 +61,7 @@ export async function bundle(input: BundleInput): Promise<Bundles> {
         nativeAddons(join(root, "scripts/build/load-native.ts")),
         onlyEnglish,
         onlyHttpClient,
+        lateParserOptimizing,
         installScript(root),
         webUi,
         usedOfZod,
