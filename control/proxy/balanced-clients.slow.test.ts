@@ -13,6 +13,8 @@ import { run } from "../../test/world/program.ts";
 import { until } from "../../test/world/until.ts";
 
 const anyPort = { host: "127.0.0.1", port: 0 };
+const listen = { listen: anyPort };
+const ownPorts = { kubeListen: anyPort, databases: { postgres: listen, mysql: listen, mongodb: listen, redis: listen } };
 
 let balanced: TestCluster;
 /** Behind a balancer that ends TLS. */
@@ -20,16 +22,9 @@ let ended: TestCluster;
 let plain: TestCluster;
 beforeAll(async () => {
   [balanced, ended, plain] = await Promise.all([
-    startTestCluster({
-      mode: "separate",
-      proxy: {
-        proxyProtocol: ["127.0.0.1", "10.0.0.0/8"],
-        kubeListen: anyPort,
-        databases: { postgres: { listen: anyPort }, mysql: { listen: anyPort }, mongodb: { listen: anyPort }, redis: { listen: anyPort } },
-      },
-    }),
+    startTestCluster({ mode: "separate", proxy: { ...ownPorts, proxyProtocol: ["127.0.0.1", "10.0.0.0/8"] } }),
     startTestCluster({ proxy: { trustForwardedFor: ["127.0.0.1"] } }),
-    startTestCluster(),
+    startTestCluster({ mode: "separate", proxy: ownPorts }),
   ]);
 });
 afterAll(async () => {
@@ -108,14 +103,14 @@ test.skipIf(!hasProgram("curl"))("curl's own header is understood", async () => 
 describe("the ports of their own of SSH, tunnels, Kubernetes and databases", () => {
   const ports = ["ssh", "tunnel", "kube", "postgres", "mysql", "mongodb", "redis"] as const;
 
-  async function connectTo(name: (typeof ports)[number]): Promise<Duplex> {
-    const { databases, ...others } = balanced.proxy.addresses;
+  async function connectTo(name: (typeof ports)[number], cluster = balanced): Promise<Duplex> {
+    const { databases, ...others } = cluster.proxy.addresses;
     return (await openSocket({ ...others, ...databases }[name]?.port ?? expect.fail(`no port for ${name}`))).on("error", () => {});
   }
 
   /** What the proxy logs of a connection that ends. */
-  const loggedFor = (name: string): string =>
-    balanced.lines.filter((line) => line.includes("connection ended") && line.includes(`port=${name}`)).join("\n");
+  const loggedFor = (name: string, { lines } = balanced): string =>
+    lines.filter((line) => line.includes("connection ended") && line.includes(`port=${name}`)).join("\n");
 
   test.for(ports)("%s: a client that a balancer names is the one that is logged", async (name) => {
     const socket = await connectTo(name);
@@ -136,6 +131,17 @@ describe("the ports of their own of SSH, tunnels, Kubernetes and databases", () 
       expect(await answer(socket)).toBe("");
       expect(loggedFor(name)).toContain(why);
     }
+  });
+
+  test.for(ports)("%s: where it is off, a header ends the connection, of which the client's own address is logged", async (name) => {
+    for (const header of [fromClient, binary]) {
+      const socket = await connectTo(name, plain);
+      socket.write(Buffer.concat([header, Buffer.from("SSH-2.0-OpenSSH_9.2\r\n"), Buffer.alloc(64_000)]));
+      await answer(socket);
+    }
+    await until("it is logged", () => loggedFor(name, plain).split("\n").length >= 2);
+    expect(loggedFor(name, plain)).toContain("peer=127.0.0.1:");
+    expect(loggedFor(name, plain)).not.toContain("203.");
   });
 
   test("a server that speaks first does so behind the header, also that of a health check", async () => {
