@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { ServedGrant } from "../../core/access/authorize.ts";
-import { recordedUser } from "../../core/audit/recorded-user.ts";
+import { confirmedBy, recordedUser } from "../../core/audit/recorded-user.ts";
 import type { PlatformError } from "../../core/errors/platform-error.ts";
 import { connectionError } from "../../core/transport/dial/connection-error.ts";
 import { relay } from "../../core/transport/relay.ts";
@@ -31,7 +31,7 @@ export async function runAppSession(session: AppSession, deps: AppDeps, signal: 
   const started = (deps.now ?? (() => new Date()))();
   try {
     // A session that cannot be recorded does not begin.
-    await deps.audit.record({ event: "app.session.start", ...facts, ...recordedUser(grant.identity) });
+    await deps.audit.record({ event: "app.session.start", ...facts, ...recordedUser(grant.identity), ...confirmedBy(grant.identity) });
   } catch (thrown) {
     upstream.destroy();
     throw thrown;

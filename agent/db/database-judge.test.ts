@@ -44,6 +44,31 @@ describe("the agent's own decision about a database", () => {
     return { ...made, first };
   }
 
+  test("where a role demands a code, only a certificate that one confirmed for this database opens a session, by the role that allows the account", async () => {
+    const careful = { ...databaseRole({ users: ["writer"], options: { require_session_mfa: true } }), metadata: { name: "careful" } };
+    const access = { roles: [databaseRole(), careful] };
+    const marked = async (name: string, validBefore?: Date): Promise<Buffer> => {
+      const mfa = { device: "otp", kind: "db", name, until: "2036-11-20T20:00:00.000Z" };
+      const facts = { roles: ["access", "careful"], mfa, route: { kind: "db", name: "orders" }, ...(validBefore && { validBefore }) };
+      return derOf(await own.user("alice", facts));
+    };
+    const plain = derOf(await own.user("alice", { roles: ["access", "careful"] }));
+    const [writer, reader] = [
+      { user: "writer", name: "shop" },
+      { user: "reader", name: "shop" },
+    ];
+    const without = await judge({ certificate: plain, access });
+    expect(() => without.arrive(writer, without.first)).toThrow(expect.objectContaining({ code: "mfa_required" }));
+    await expect(without.login(writer)).rejects.toMatchObject({ code: "mfa_required", hint: expect.stringContaining("tsh proxy db orders") });
+    await expect(without.login(reader)).resolves.toMatchObject({ identity: { name: "alice" } });
+    await expect((await judge({ certificate: await marked("orders"), access })).login(writer)).resolves.toMatchObject({
+      identity: { name: "alice", validBefore: new Date("2036-11-20T20:00:00.000Z") },
+    });
+    await expect((await judge({ certificate: await marked("payroll"), access })).login(writer)).rejects.toMatchObject({ code: "denied" });
+    const over = await marked("orders", new Date(Math.floor(Date.now() / 1000) * 1000 - 1_000));
+    await expect((await judge({ certificate: over, access })).login(writer)).rejects.toMatchObject({ code: "unauthenticated" });
+  });
+
   test.for<readonly [DbProtocol, DatabaseNames, "allowed" | RegExp]>([
     ["postgres", { user: "reader", name: "shop" }, "allowed"],
     ["postgres", { user: "writer", name: "shop" }, /may not connect as writer on orders: no role lists this database user/],

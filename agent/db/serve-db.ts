@@ -106,8 +106,8 @@ async function serveUser(arrived: Arrived & Pick<Entered, "leases">, deps: Serve
   }
   if (grant.maxConnections !== undefined) onLimited();
   client.write(encodeStreamReply({ ok: true }));
-  const { name: user, relayed } = grant.identity;
-  const session = openSession({ ...arrived, proof, judge, asked, user, relayedBy: relayed?.by }, deps, life);
+  const { name: user, relayed, mfa } = grant.identity;
+  const session = openSession({ ...arrived, proof, judge, asked, user, relayedBy: relayed?.by, mfaDevice: mfa?.device }, deps, life);
   const reason = await runEngine(await engineOf(database.protocol), session);
   await session.close(reason);
   deps.log.info("db session ended", { session: sid, user, db: database.name, ...(reason && { reason: reason.message }) });
@@ -120,10 +120,11 @@ interface Entered extends Arrived {
   readonly asked: DatabaseNames;
   readonly user: string;
   readonly relayedBy: string | undefined;
+  readonly mfaDevice: string | undefined;
 }
 
 function openSession(entered: Entered, deps: ServeDbDeps, { signal, established }: StreamLife): DbSession {
-  const { client, certificate = Buffer.alloc(0), proof, judge, asked, user, relayedBy, database, access, sid, leases, request } = entered;
+  const { client, certificate = Buffer.alloc(0), proof, judge, asked, user, relayedBy, mfaDevice, database, access, sid, leases, request } = entered;
   const { clientAddress, parameters } = request;
   const ask = { database: database.name, certificate, proof, clientAddress };
   return new DbSession(
@@ -134,6 +135,7 @@ function openSession(entered: Entered, deps: ServeDbDeps, { signal, established 
       sid,
       user,
       relayedBy,
+      mfaDevice,
       clientAddress,
       signal,
       sessionRecording: access.sessionRecording,

@@ -11,7 +11,7 @@ import type { UserRequests } from "./user-requests.ts";
 export interface KubeSession {
   readonly cluster: OfferedCluster;
   readonly names: KubePlaceNames;
-  readonly user: Pick<UserIdentity, "name" | "roles" | "relayed">;
+  readonly user: Pick<UserIdentity, "name" | "roles" | "relayed" | "mfa">;
   readonly sid: string;
   /** `ip:port` of the user; empty when not known. */
   readonly clientAddress: string;

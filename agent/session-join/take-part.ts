@@ -1,5 +1,6 @@
 import type { ServerChannel } from "ssh2";
 import type { JoinGrant } from "../../core/access/authorize.ts";
+import { confirmedBy } from "../../core/audit/recorded-user.ts";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { JoinMode, SessionPod } from "../../core/resources/session.ts";
 import { limitChannelBuffers } from "../../core/ssh/couple.ts";
@@ -68,7 +69,7 @@ export async function takePart(stream: ServerChannel, facts: JoinConnection, { g
     if (terminal === undefined) throw new PlatformError("unavailable", "the session has just ended");
     terminal.requireRoom();
     // A join that cannot be recorded does not happen.
-    await deps.audit.record({ event: "session.join", ...joinFacts(facts) });
+    await deps.audit.record({ event: "session.join", ...joinFacts(facts), ...confirmedBy(grant.identity) });
   } catch (thrown) {
     refuse(stream, toPlatformError(thrown));
     return;

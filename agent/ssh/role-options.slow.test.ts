@@ -99,6 +99,33 @@ describe.concurrent("the options of roles at the host", () => {
     expect(named(session, "session.rejected")).toMatchObject([{ maximum: 2, user: "alice" }]);
   });
 
+  test("require_session_mfa: the host itself refuses a certificate without the mark, of another host, after its minute and from elsewhere", async () => {
+    const demanding = withOptions({ require_session_mfa: true });
+    const until = new Date(Date.now() + 3_600_000).toISOString();
+    const mfa = { device: "otp", kind: "ssh", name: hostId, until };
+    await using session = await openUserSession({ ...demanding, mfa, sourceIp: "192.0.2.7" });
+    expect((await runCommand(session.client, "echo in")).stdout.toString()).toBe("in\n");
+    expect(named(session, "session.start")).toMatchObject([{ with_mfa: "otp" }]);
+    const refused = async (options: SessionOptions, why: RegExp) => await expect(openUserSession({ ...demanding, ...options })).rejects.toThrow(why);
+    await refused({}, /host box needs a one-time code for each session \(role access, require_session_mfa\)/);
+    await refused({ mfa: { ...mfa, name: "2b0f3a5e-5d3c-4d1c-9f5e-0f6d2f1b7a11" } }, /the one-time code of alice was for ssh "2b0f3a5e/);
+    await refused({ mfa: { ...mfa, kind: "db" } }, /was for db/);
+    await refused({ mfa, validBefore: new Date(Math.floor(Date.now() / 1000) * 1000 - 1_000) }, /expired/);
+    await refused({ mfa, sourceIp: "192.0.2.7", request: { clientAddress: "192.0.2.8:40000" } }, /may not be used from 192.0.2.8/);
+    // Where no code is needed, a certificate of another host is not good either.
+    await expect(openUserSession({ mfa: { ...mfa, name: "other" } })).rejects.toThrow(/was for ssh "other"/);
+  });
+
+  test("require_session_mfa: a session outlives the minute of its certificate, and ends with the login where roles say so", async () => {
+    const soon = new Date(Math.ceil(Date.now() / 1000) * 1000 + 5_000);
+    const until = new Date(soon.getTime() + 2_000);
+    const mfa = { device: "otp", kind: "ssh", name: hostId, until: until.toISOString() };
+    const options = withOptions({ require_session_mfa: true, disconnect_expired_cert: true });
+    await using session = await openUserSession({ ...options, mfa, validBefore: soon });
+    const cut = await runCommand(session.client, "sleep 30; echo lived on", { feed: () => {} });
+    expect(cut.stderr).toContain(`the certificate of alice expired at ${until.toISOString()}`);
+  });
+
   test("pin_source_ip: the host itself compares the reported address, and refuses the user when there is none", async () => {
     const pinned = { ...withOptions({ pin_source_ip: true }), sourceIp: "192.0.2.7" };
     await using session = await openUserSession(pinned);

@@ -12,6 +12,8 @@ import { certificatesFolder, profilePaths, tshHome } from "./profile-folder.ts";
 export interface ProfileSource {
   /** The profile as it is now: `tsh login` may have replaced it. Throws `unauthenticated` after a logout, and when it became the login of another user. */
   current(): Promise<Profile>;
+  /** Asks for a one-time code, because this profile was refused for want of one. Left out: it is not asked for here. */
+  confirm?(refused: Profile): Promise<Profile>;
 }
 
 /** How often a profile is read that is being replaced at this moment, and the delay between. */

@@ -7,6 +7,8 @@ import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts
 export interface Profile {
   readonly facts: ProfileFacts;
   readonly secrets: ProfileSecrets;
+  /** Of the login, where the secrets are those of one session that a code has confirmed: the auth service knows users by it. */
+  readonly own?: TlsCredentials;
   /** PEM certificates of the host authority. */
   readonly hostCaPem: readonly string[];
   /** Those that are good for one resource only; omitted when there are none. */

@@ -66,9 +66,9 @@ export async function withAuth<T>(io: ReachIo, profile: Profile, work: (client: 
   });
 }
 
-async function openAuth(io: ReachIo, { facts, secrets, hostCaPem: ca }: Profile): Promise<AuthConnection> {
+async function openAuth(io: ReachIo, { facts, secrets, own, hostCaPem: ca }: Profile): Promise<AuthConnection> {
   const { openAuthClient } = await import("../../core/api/auth-client.ts");
-  const credentials = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
+  const credentials = own ?? { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
   return openAuthClient({ open: () => dialProxy(facts, io), ca, credentials });
 }
 

@@ -6,7 +6,7 @@ import { defaultLogin } from "../profile/profile.ts";
 import { withTrust } from "../profile/reach-cluster.ts";
 import { CopyMeter } from "./copy-meter.ts";
 import type { CopyAsk, ScpPlan } from "./copy-over.ts";
-import { openSshStream } from "./open-stream.ts";
+import { openConfirmed } from "./session-code.ts";
 import { parseSshTarget } from "./ssh-target.ts";
 
 /** `tsh scp`: copies over SFTP. Failures are reported file by file; the status is that of the first one. */
@@ -22,9 +22,9 @@ export async function scp(call: Call): Promise<Result> {
     writeFailure(io, name, error);
   };
   const failure = await withTrust(call, profile, async (trusting) => {
-    const opening = openSshStream(io, { profile: trusting, target: plan.host, login });
-    const [stream, { copyOver }] = await Promise.all([opening, import("./copy-over.ts")]);
-    return await copyOver(stream, { ...ask, profile: trusting, onFailure });
+    const opening = openConfirmed(io, { profile: trusting, kind: "ssh", target: plan.host, parameters: { login } });
+    const [{ stream, profile: own }, { copyOver }] = await Promise.all([opening, import("./copy-over.ts")]);
+    return await copyOver(stream, { ...ask, profile: own, onFailure });
   });
   return { ...textResult(""), ...(failure !== undefined && { status: exitCodes[failure.code] }) };
 }

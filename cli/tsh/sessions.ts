@@ -7,7 +7,7 @@ import { type Result, textResult } from "../output.ts";
 import { chosenProfile } from "../profile/choose-profile.ts";
 import type { Profile } from "../profile/profile.ts";
 import { withAuth, withTrust } from "../profile/reach-cluster.ts";
-import { openStream } from "./open-stream.ts";
+import { openConfirmed } from "./session-code.ts";
 
 /** `tsh sessions ls`. */
 export async function listSessions(call: Call): Promise<Result> {
@@ -24,9 +24,13 @@ export async function join(call: Call): Promise<Result> {
     // The certificate must name the host of the session.
     const session = (await visibleSessions(io, trusting)).find((one) => one.sid === sid);
     if (session === undefined) throw unseen(sid);
-    const opening = openStream(io, { profile: trusting, kind: "join", target: sid, parameters: { mode } });
-    const [stream, { joinOver }] = await Promise.all([opening, import("./ssh-over.ts")]);
-    return await joinOver(stream, { profile: trusting, login: joinLogin, session, mode }, io);
+    const opening = openConfirmed(
+      io,
+      { profile: trusting, kind: "join", target: sid, parameters: { mode } },
+      `the session on ${session.server_name}`,
+    );
+    const [{ stream, profile: own }, { joinOver }] = await Promise.all([opening, import("./ssh-over.ts")]);
+    return await joinOver(stream, { profile: own, login: joinLogin, session, mode }, io);
   });
   return { ...textResult(""), status };
 }

@@ -4,7 +4,7 @@ import type { CliIo } from "../io.ts";
 import { type Result, textResult, writeNote } from "../output.ts";
 import { defaultLogin, type Profile } from "../profile/profile.ts";
 import { withTrust } from "../profile/reach-cluster.ts";
-import { openSshStream } from "./open-stream.ts";
+import { openConfirmed } from "./session-code.ts";
 import type { SshSettings } from "./ssh-settings.ts";
 
 export interface HostAsk {
@@ -29,10 +29,10 @@ export async function sshToHost(call: Call, { profile, target, name, command, se
   report(`connecting to ${name} as ${login} through ${formatHostPort(profile.facts.proxy)}`);
   const status = await withTrust(call, profile, async (trusting) => {
     // The stream opens while the SSH library loads.
-    const opening = openSshStream(io, { profile: trusting, target, login });
-    const [stream, { sshOver }] = await Promise.all([opening, import("./ssh-over.ts")]);
+    const opening = openConfirmed(io, { profile: trusting, kind: "ssh", target, parameters: { login } }, name);
+    const [{ stream, profile: own }, { sshOver }] = await Promise.all([opening, import("./ssh-over.ts")]);
     report(`the proxy has opened a stream to ${name}`);
-    return await sshOver(stream, { profile: trusting, login, principal: target, session, lend: { agent, x11 }, forwards, isForwardOnly, report }, io);
+    return await sshOver(stream, { profile: own, login, principal: target, session, lend: { agent, x11 }, forwards, isForwardOnly, report }, io);
   });
   report(`exit status ${status}`);
   return { ...textResult(""), status };

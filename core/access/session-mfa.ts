@@ -23,7 +23,8 @@ export function demandingRole({ traits }: Pick<UserIdentity, "traits">, held: re
   return demanding.find((role) => (onlyRestricts(role) || namesLabels(role, wanted.labelsCondition)) && hasSay(role, wanted, traits));
 }
 
-function onlyRestricts(role: Role): boolean {
+/** Whether a role names no labels of any kind: it allows no resource, and its options count everywhere. Pure. */
+export function onlyRestricts(role: Role): boolean {
   return !Object.values(serviceKinds).some(({ labels }) => namesLabels(role, labels));
 }
 

@@ -19,6 +19,8 @@ export const userFacts = {
   roles: z.array(short).max(64).optional(),
   traits: z.record(z.string().max(64), z.array(short).max(256)).optional(),
 };
+/** The device whose one-time code confirmed a session itself. */
+export const confirmed = { with_mfa: short.optional() };
 /** `user` is who did it; for resources the acting user or host, and `name` is what was changed. */
 export const change = { user: short, name: short };
 

@@ -3,6 +3,12 @@ import type { Traits } from "../resources/user.ts";
 export interface CertifiedUser {
   readonly roles: readonly string[];
   readonly traits: Traits;
+  readonly mfa?: { readonly device: string } | undefined;
+}
+
+/** The device whose one-time code confirmed a session, for the events of its start; nothing where none was needed. Pure. */
+export function confirmedBy({ mfa }: Pick<CertifiedUser, "mfa">) {
+  return mfa === undefined ? {} : { with_mfa: mfa.device };
 }
 
 const maxRoles = 64;

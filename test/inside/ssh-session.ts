@@ -11,6 +11,7 @@ import { serveSsh } from "../../agent/ssh/serve-ssh.ts";
 import type { SshDeps } from "../../agent/ssh/user-connection.ts";
 import { UserLimits } from "../../agent/ssh-server/user-limits.ts";
 import type { AuditFacts } from "../../core/audit/audit-events.ts";
+import type { MfaMark } from "../../core/identity/identity.ts";
 import type { Lock } from "../../core/resources/lock.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";
 import type { Role } from "../../core/resources/role.ts";
@@ -47,6 +48,8 @@ export interface SessionOptions {
   readonly validBefore?: Date;
   /** Address in the certificate. */
   readonly sourceIp?: string;
+  /** The mark of a certificate that a code confirmed. */
+  readonly mfa?: MfaMark;
   /** That certify the user; default: the cluster's. */
   readonly authorities?: InsideAuthorities;
   readonly roles?: readonly Role[];
@@ -124,11 +127,12 @@ async function logIn(
   stream: Duplex,
   { login, logins, options, abort }: { login: string; logins: readonly string[]; options: SessionOptions; abort: AbortController },
 ) {
-  const { user = "alice", sourceIp, validBefore } = options;
+  const { user = "alice", sourceIp, validBefore, mfa } = options;
   const keys = await (options.authorities ?? authorities).user(user, {
     principals: { ssh: { login: logins } },
     sourceIp,
     ...(validBefore && { validBefore }),
+    ...(mfa && { mfa }),
   });
   return connectSsh({
     stream,

@@ -10,6 +10,7 @@ import { output } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
 import { rounds } from "../world/rounds.ts";
 import { databaseTunnel } from "../world/tsh-tunnel.ts";
+import { tshInTerminal, typeCode } from "../world/typed-code.ts";
 import { until } from "../world/until.ts";
 
 interface Listed {
@@ -152,6 +153,25 @@ describe.skipIf(noPostgres !== undefined)(`two agents for one database${because(
     const all = await Promise.all(Array.from({ length: 20 }, () => psql(local.port, ["select current_user"], "auditor")));
     expect(new Set(all.map(({ stdout, stderr }) => stdout + stderr))).toEqual(new Set(["auditor\n"]));
     await audited(world.cluster, "db.session.start", { user: "alice", db_user: "auditor", success: true });
+  });
+
+  test("where a role demands a code, a tunnel asks once for 20 connections, and other accounts need none", { timeout: 180_000 }, async () => {
+    const may = { db_labels: { env: "test" }, db_users: ["auditor"], db_names: ["orders"] };
+    await putRole(world.cluster, "late", { options: { require_session_mfa: true }, allow: may });
+    const as = (account: string) => ["db", "connect", `--db-user=${account}`, "--db-name=orders", "orders", "-XAtc", "select current_user"];
+    await until("the rule holds", async () => (await world.alice.tsh(as("auditor"))).stderr.includes("needs a one-time code"));
+    expect(await world.alice.tsh(as("reader"))).toMatchObject({ status: 0, stdout: "reader\n" });
+    await using running = tshInTerminal(world.alice, ["proxy", "db", "orders", "--tunnel", "--db-user=auditor"]);
+    const port = await until("it listens", () => Number(/127\.0\.0\.1:(\d+)/.exec(running.printed())?.[1]) || undefined);
+    const first = psql(port, ["select current_user"], "auditor");
+    await typeCode(world.alice, running);
+    expect(await first).toMatchObject({ stdout: "auditor\n" });
+    const all = await Promise.all(Array.from({ length: 20 }, () => psql(port, ["select current_user"], "auditor")));
+    expect(new Set(all.map(({ stdout, stderr }) => stdout + stderr))).toEqual(new Set(["auditor\n"]));
+    expect(running.printed().match(/Enter the code of your authenticator for orders/g)).toHaveLength(1);
+    await audited(world.cluster, "db.session.start", { user: "alice", db_user: "auditor", success: true, with_mfa: "otp" });
+    // The certificate is in the memory of the tunnel alone: a client beside it is refused.
+    expect((await world.alice.tsh(as("auditor"))).stderr).toContain("needs a one-time code");
     await second.service.stop();
   });
 });

@@ -5,9 +5,10 @@ import { roleOptionsSchema } from "../../core/resources/role.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
 import { type HeldSession, startSession } from "../world/held-session.ts";
-import { program, run } from "../world/program.ts";
+import { output, program, run } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
 import { startService } from "../world/service.ts";
+import { printedAtEnd, tshInTerminal, typeCode } from "../world/typed-code.ts";
 import { until } from "../world/until.ts";
 
 /** Every option of a role by the real programs: a case where it allows, and one where it refuses. */
@@ -142,10 +143,28 @@ describe("the options of roles", () => {
       },
     },
     require_session_mfa: {
-      allows: async () => expect((await ssh(await holder({ require_session_mfa: false }), "echo in")).stdout).toBe("in\n"),
+      allows: async () => {
+        expect((await ssh(await holder({ require_session_mfa: false }), "echo in")).stdout).toBe("in\n");
+        const user = await holder({ require_session_mfa: true });
+        // Its standard input is for the command: the code comes from the terminal.
+        const piped = tshInTerminal(user, ["ssh", "root@web-1", "cat; echo in"], "printf 'data\n' | ");
+        await typeCode(user, piped);
+        expect(await printedAtEnd(piped)).toMatch(/Enter the code of your authenticator for web-1: \r\n(.*\r\n)*data\r\nin\r\n/);
+        const start = await until("the session is recorded", async () => {
+          const lines = await cluster.admin("audit", "ls", "--format=json", "--event=session.start,exec", `--user=${user.name}`);
+          return lines.includes("cat; echo in") && lines;
+        });
+        expect(start).toContain('"with_mfa":"otp"');
+        // Nothing of it was written down.
+        expect(await output("grep", ["-rl", "mfa-verified", user.home]).catch(() => "")).toBe("");
+      },
       refuses: async () => {
         const user = await holder({ require_session_mfa: true });
-        expect(await ssh(user, "echo in")).toMatchObject({ status: 12, stdout: "", stderr: expect.stringContaining("needs a one-time code") });
+        const typed = tshInTerminal(user, ["ssh", "root@web-1", "echo in"]);
+        await typeCode(user, typed, "000000");
+        expect(await printedAtEnd(typed)).toMatch(/wrong one-time code/);
+        const none = await run("setsid", ["--wait", user.executable, "ssh", "root@web-1", "echo in"], { env: { TSH_HOME: user.home } });
+        expect(none).toMatchObject({ status: 12, stdout: "", stderr: expect.stringContaining("run this command on a terminal") });
         const { run: openssh, host } = await stock(user);
         expect(await openssh(host, "echo in")).toMatchObject({ status: 255, stdout: "", stderr: expect.stringContaining("needs a one-time code") });
         // The list has it nevertheless.

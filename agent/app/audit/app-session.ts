@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type CertifiedUser, recordedUser } from "../../../core/audit/recorded-user.ts";
+import { type CertifiedUser, confirmedBy, recordedUser } from "../../../core/audit/recorded-user.ts";
 import type { PlatformError } from "../../../core/errors/platform-error.ts";
 import { mustBeRecorded } from "../../../core/recording-spool/required-recording.ts";
 import { type RecordingMode, recordedAt } from "../../../core/resources/recording.ts";
@@ -71,7 +71,12 @@ export class AppSession {
 
   /** Throws PlatformError when the start cannot be recorded: the session does not begin then. */
   async start(user: CertifiedUser): Promise<void> {
-    await this.#deps.audit.record({ event: "app.session.start", ...sessionFields(this.#facts, this.#deps), ...recordedUser(user) });
+    await this.#deps.audit.record({
+      event: "app.session.start",
+      ...sessionFields(this.#facts, this.#deps),
+      ...recordedUser(user),
+      ...confirmedBy(user),
+    });
   }
 
   /** A request may go on: a recording for it is there. Throws PlatformError when there has to be one and cannot be. */

@@ -41,7 +41,7 @@ export class DbSession implements EngineSession {
   #begun: BegunSession | undefined;
 
   constructor(facts: DbSessionFacts, deps: DbDeps) {
-    const { client, database, asked, sid, user, relayedBy, clientAddress, reachedAt, member, loginMs = usualLoginMs } = facts;
+    const { client, database, asked, sid, user, relayedBy, mfaDevice, clientAddress, reachedAt, member, loginMs = usualLoginMs } = facts;
     this.#facts = facts;
     this.#deps = deps;
     this.client = client;
@@ -55,7 +55,7 @@ export class DbSession implements EngineSession {
     this.log = deps.log;
     this.signal = this.#over.signal;
     this.#names = asked;
-    this.#events = new SessionEvents({ database, sid, user, relayedBy, clientAddress, member, names: () => this.#names }, deps);
+    this.#events = new SessionEvents({ database, sid, user, relayedBy, mfaDevice, clientAddress, member, names: () => this.#names }, deps);
     this.#sockets = new ServerSockets({ database, signal: this.signal, onUnreached: () => deps.onUnreached?.(database.name) });
     if (facts.signal.aborted) this.#stop();
     else facts.signal.addEventListener("abort", this.#stop, { once: true });

@@ -15,6 +15,8 @@ export interface SessionEventsOptions {
   /** As certified. */
   readonly user: string;
   readonly relayedBy: string | undefined;
+  /** The device that confirmed the session itself. */
+  readonly mfaDevice: string | undefined;
   readonly clientAddress: string;
   /** As in EngineSession. */
   readonly member?: string | undefined;
@@ -51,13 +53,20 @@ export class SessionEvents {
 
   /** Records the start. Throws when it cannot be kept: such a session does not begin. */
   async started(facts: LoginFacts): Promise<void> {
-    await this.#deps.audit.record({ event: "db.session.start", success: true, ...this.#common(), ...fitEvent(stated(facts)) });
+    await this.#deps.audit.record({ event: "db.session.start", success: true, ...this.#common(), ...this.#confirmed(), ...fitEvent(stated(facts)) });
   }
 
   /** Records that the session did not begin. Never throws. */
   async refused(why: PlatformError, facts: LoginFacts): Promise<void> {
     const error = why.message.slice(0, 2000);
-    await recordOrLog(this.#deps, { event: "db.session.start", success: false, error, ...this.#common(), ...fitEvent(stated(facts)) });
+    await recordOrLog(this.#deps, {
+      event: "db.session.start",
+      success: false,
+      error,
+      ...this.#common(),
+      ...this.#confirmed(),
+      ...fitEvent(stated(facts)),
+    });
   }
 
   /** Records an event by itself, outside of the queue. Never throws. */
@@ -101,6 +110,11 @@ export class SessionEvents {
     const more = { ...(unsent > 0 && { queries_unsent: unsent }), ...(pid !== undefined && { postgres_pid: pid }) };
     const end = { session_start: this.#started.toISOString(), ...counts, ...more, ...(reason && { reason: reason.message.slice(0, 2000) }) };
     await recordOrLog(this.#deps, { event: "db.session.end", ...this.#common(), ...end });
+  }
+
+  #confirmed() {
+    const { mfaDevice } = this.#options;
+    return mfaDevice === undefined ? {} : { with_mfa: mfaDevice };
   }
 
   #common() {

@@ -16,6 +16,8 @@ export interface DbSessionFacts {
   readonly user: string;
   /** Id of the proxy whose database port the client has used. */
   readonly relayedBy?: string | undefined;
+  /** The device that confirmed the session itself. */
+  readonly mfaDevice?: string | undefined;
   readonly clientAddress: string;
   readonly signal: AbortSignal;
   /** Recording mode of the cluster. */

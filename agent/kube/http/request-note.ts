@@ -1,4 +1,5 @@
 import type { AuditFacts } from "../../../core/audit/audit-events.ts";
+import { confirmedBy } from "../../../core/audit/recorded-user.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { MassOwner } from "../../audit/mass-shares.ts";
 import type { HeldRoom, RoomAsk } from "../../audit/spool-room.ts";
@@ -128,6 +129,7 @@ export class RequestNote {
       ...optional("resource_name", facts?.name),
       ...optional("user_agent", agent),
       ...optional("relayed_by", user.relayed?.by),
+      ...confirmedBy(user),
       ...optional("addr.remote", clientAddress),
     };
   }

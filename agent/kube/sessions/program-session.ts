@@ -1,4 +1,5 @@
 import { clipCommand } from "../../../core/audit/audit-event.ts";
+import { confirmedBy } from "../../../core/audit/recorded-user.ts";
 import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { StatusText } from "../../../core/kubernetes/program-exit.ts";
 import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
@@ -58,7 +59,12 @@ export class ProgramSession {
     const begun = new ProgramSession(program, session, facts);
     await begun.#record(end);
     try {
-      await session.deps.audit.record({ event: "session.start", ...begun.#facts, interactive: program.query.isTerminal });
+      await session.deps.audit.record({
+        event: "session.start",
+        ...begun.#facts,
+        ...confirmedBy(session.user),
+        interactive: program.query.isTerminal,
+      });
     } catch (thrown) {
       await begun.#closeRecording();
       throw thrown;

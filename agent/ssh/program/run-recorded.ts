@@ -1,6 +1,7 @@
 import { constants } from "node:os";
 import type { ServerChannel } from "ssh2";
 import { clipCommand } from "../../../core/audit/audit-event.ts";
+import { confirmedBy } from "../../../core/audit/recorded-user.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { limitChannelBuffers } from "../../../core/ssh/couple.ts";
 import type { Exit } from "../../host/spawn.ts";
@@ -65,7 +66,12 @@ async function recordStart(channel: SessionChannel, asked: RecordedWork["asked"]
   const { audit } = channel.facts.deps;
   const facts = sessionFacts(channel.facts, channel.sid);
   // At once: one write to the disk serves both.
-  const start = audit.record({ event: "session.start", ...facts, interactive: channel.wanted !== undefined });
+  const start = audit.record({
+    event: "session.start",
+    ...facts,
+    ...confirmedBy(channel.facts.grant.identity),
+    interactive: channel.wanted !== undefined,
+  });
   if (asked === undefined) return await start;
   const what = asked.event === "exec" ? { ...asked, command: clipCommand(asked.command) } : asked;
   await Promise.all([start, audit.record({ ...facts, ...what })]);

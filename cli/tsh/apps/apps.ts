@@ -9,6 +9,7 @@ import { followProfile } from "../../profile/follow-profile.ts";
 import type { Profile } from "../../profile/profile.ts";
 import { withTrust } from "../../profile/reach-cluster.ts";
 import { renderLabels, renderTable } from "../../table.ts";
+import { confirmedSource, confirmFirst } from "../served/confirmed-source.ts";
 import { type ListedResource, usableResources } from "../served/list-served.ts";
 import { portOption } from "../served/local-port.ts";
 import { openServed } from "../served/open-served.ts";
@@ -47,7 +48,8 @@ export async function proxyApp(call: Call): Promise<Result> {
   const isRouted = profile.facts.route !== undefined;
   const app = isRouted ? undefined : await withTrust(call, profile, (trusting) => usableApp(io, trusting, name));
   if (app !== undefined) await requireTarget(call, profile, { app, target });
-  const source = await followProfile(call, profile);
+  const source = confirmedSource(io, await followProfile(call, profile), { kind: "app", name });
+  await confirmFirst(source, app?.needsCode);
   const isHttp = app === undefined ? undefined : appType(app) === "HTTP";
   const local = await openAppTunnel(call, { name, source, port, target, isHttp, hosts });
   const web = isHttp === true ? "http://" : "";

@@ -21,15 +21,23 @@ export interface UsableDatabase {
   readonly account?: string;
   /** A cluster of Redis or Valkey, whose members get local ports of their own. */
   readonly isCluster?: boolean;
+  /** A session with it needs a one-time code. */
+  readonly needsCode?: boolean;
 }
 
 /** The database of this name, or the only one whose name begins so. With a certificate for one resource its protocol is not known. Throws `not_found`, `invalid`. */
 export async function usableDatabase({ io }: Pick<Call, "io">, profile: Profile, given: string): Promise<UsableDatabase> {
   // The auth service answers no question to such a certificate; the proxy and the agent decide.
   if (profile.facts.route !== undefined) return { name: given, protocol: "" };
-  const { name, details, account } = findDatabase(await usableResources(io, profile, "db"), given);
+  const { name, details, account, needsCode } = findDatabase(await usableResources(io, profile, "db"), given);
   const isCluster = details.cluster === "yes";
-  return { name, protocol: details.protocol ?? "", ...(account !== undefined && { account }), ...(isCluster && { isCluster }) };
+  return {
+    name,
+    protocol: details.protocol ?? "",
+    ...(account !== undefined && { account }),
+    ...(isCluster && { isCluster }),
+    ...(needsCode && { needsCode }),
+  };
 }
 
 export interface TunnelAsk extends AgentsAsk {

@@ -6,6 +6,7 @@ import type { Call } from "../../command.ts";
 import type { ProfileSource } from "../../profile/follow-profile.ts";
 import { encodeName } from "../../profile/resource-certificates.ts";
 import { lineOutput } from "../hosts/host-output.ts";
+import { confirmedSource } from "../served/confirmed-source.ts";
 import type { DatabaseNames } from "./choose-names.ts";
 import { clientCommands, statementArguments } from "./client-command.ts";
 import { openDatabaseTunnel, type UsableDatabase } from "./database-tunnel.ts";
@@ -100,7 +101,9 @@ async function attempt(
 ): Promise<Pick<DatabaseOutcome, "status" | "error">> {
   const { name, protocol, names } = target;
   const own: Call = { ...call, io: { ...call.io, stderr: output.errors } };
-  await using local = await openDatabaseTunnel(own, { database: target, source, ...namesForTunnel(target, names), port: 0 });
+  const forTunnel = namesForTunnel(target, names);
+  const confirmed = confirmedSource(call.io, source, { kind: "db", name, account: forTunnel.user });
+  await using local = await openDatabaseTunnel(own, { database: target, source: confirmed, ...forTunnel, port: 0 });
   const status = await runClient(clientCommands(protocol, { port: local.port, ...names }), {
     env: call.io.env,
     database: name,

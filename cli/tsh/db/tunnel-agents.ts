@@ -10,6 +10,7 @@ import type { ProfileSource } from "../../profile/follow-profile.ts";
 import type { Profile } from "../../profile/profile.ts";
 import { withTrust } from "../../profile/reach-cluster.ts";
 import { openStream } from "../open-stream.ts";
+import { openWithCode } from "../served/confirmed-source.ts";
 import { openServed, type ServedTarget } from "../served/open-served.ts";
 import { ServedConnection } from "../served/served-connection.ts";
 
@@ -153,7 +154,12 @@ export class TunnelAgents {
   /** To the agent of the last connection, unless another one is better. */
   async #connectAny(profile: Profile): Promise<ServedConnection> {
     const open = async (host: string): Promise<ServedConnection> =>
-      await withTrust(this.#call, profile, async (trusting) => await ServedConnection.open(this.#call.io, trusting, this.#target(host)));
+      await openWithCode(
+        this.#ask.source,
+        profile,
+        async (login) =>
+          await withTrust(this.#call, login, async (trusting) => await ServedConnection.open(this.#call.io, trusting, this.#target(host))),
+      );
     if (this.#last === "") return await open("");
     return (await open(`${this.#last}${whileHealthy}`).catch(unlessGone)) ?? (await open(""));
   }

@@ -9,7 +9,9 @@ import { relay } from "../../../core/transport/relay.ts";
 import type { Call } from "../../command.ts";
 import { writeError } from "../../output.ts";
 import type { ProfileSource } from "../../profile/follow-profile.ts";
+import type { Profile } from "../../profile/profile.ts";
 import { withTrust } from "../../profile/reach-cluster.ts";
+import { confirmedSource, confirmFirst, openWithCode } from "../served/confirmed-source.ts";
 import { type LocalPort, openLocalPort } from "../served/local-port.ts";
 import { openServed } from "../served/open-served.ts";
 import { type LocalCertificates, localCertificates } from "./local-certificates.ts";
@@ -18,6 +20,8 @@ export interface TunnelKube {
   readonly name: string;
   /** Ids of the hosts whose agents offer it. */
   readonly hosts: readonly string[];
+  /** A connection to it needs a one-time code. */
+  readonly needsCode?: boolean;
 }
 
 export interface KubeTunnelAsk {
@@ -42,6 +46,10 @@ const maxTries = 3;
  */
 export async function openKubeTunnel(call: Call, ask: KubeTunnelAsk): Promise<KubeTunnel> {
   const names = ask.kubes.map(({ name }) => name);
+  const sources = new Map(names.map((name) => [name, confirmedSource(call.io, ask.source, { kind: "kube", name })]));
+  // What uses the port may read from the terminal. Of several clusters, each asks when it is used: a code is valid once.
+  const [only, second] = ask.kubes;
+  if (only !== undefined && second === undefined) await confirmFirst(sources.get(only.name) ?? ask.source, only.needsCode);
   const certificates = await localCertificates(names, new Date());
   const context = databaseContext({ tlsCertificate: certificates.server.certificate, tlsPrivateKey: certificates.server.privateKey });
   const byCertificate = new Map(
@@ -55,7 +63,7 @@ export async function openKubeTunnel(call: Call, ask: KubeTunnelAsk): Promise<Ku
     if (kube === undefined) return await refuseKubeClient(tls, stranger(), signal);
     let agent: TLSSocket;
     try {
-      agent = await reach(call, kube, ask.source);
+      agent = await reach(call, kube, sources.get(kube.name) ?? ask.source);
     } catch (thrown) {
       const error = toPlatformError(thrown);
       writeError(call.io, error);
@@ -70,6 +78,10 @@ export async function openKubeTunnel(call: Call, ask: KubeTunnelAsk): Promise<Ku
 /** An agent of the cluster: the next one when one does not answer. */
 async function reach(call: Call, { name, hosts }: TunnelKube, source: ProfileSource): Promise<TLSSocket> {
   const profile = await source.current();
+  return await openWithCode(source, profile, async (login) => await reachOne(call, { name, hosts }, login));
+}
+
+async function reachOne(call: Call, { name, hosts }: TunnelKube, profile: Profile): Promise<TLSSocket> {
   let failure: unknown;
   for (const host of ["", ...hosts].slice(0, hosts.length > 1 ? maxTries : 1)) {
     try {

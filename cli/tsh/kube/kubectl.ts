@@ -78,6 +78,9 @@ async function wanted(
       hint: "`tsh kube ls` lists those that you may use",
     });
   }
-  const kubes = names.map((name) => ({ name, hosts: usable.find((one) => one.name === name)?.hosts ?? [] }));
+  const kubes = names.map((name) => {
+    const { hosts = [], needsCode = false } = usable.find((one) => one.name === name) ?? {};
+    return { name, hosts, needsCode };
+  });
   return { kubes, select: given ?? own.find(({ isSelected }) => isSelected)?.kube };
 }

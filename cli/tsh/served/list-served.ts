@@ -16,6 +16,8 @@ export interface ListedResource {
   readonly hosts: readonly string[];
   /** Of a database: the account that its agents make for the user. */
   readonly account?: string;
+  /** A session with it needs a one-time code. */
+  readonly needsCode?: boolean;
 }
 
 /** Resources of a kind that connected agents offer and that the user may reach, by name. Throws the auth service's refusal. */
@@ -27,12 +29,13 @@ export async function usableResources(
 ): Promise<readonly ListedResource[]> {
   return await withAuth(io, profile, async (client) => {
     const { resources } = await client.listOffered({ kind, labels, search: [...search], query });
-    return resources.map(({ name, labels, details, hostIds, makesAccount, accounts: [account] }) => ({
+    return resources.map(({ name, labels, details, hostIds, makesAccount, accounts: [account], needsCode }) => ({
       name,
       labels,
       details,
       hosts: hostIds,
       ...(makesAccount && account !== undefined && { account }),
+      ...(needsCode && { needsCode }),
     }));
   });
 }

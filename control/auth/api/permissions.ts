@@ -1,9 +1,10 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { ResourceAsk, ServedAsk, SshAsk } from "../../../core/access/ask.ts";
-import { authorize } from "../../../core/access/authorize.ts";
+import { type AuthorizeFacts, authorize } from "../../../core/access/authorize.ts";
 import { findLock, lockedError } from "../../../core/access/find-lock.ts";
 import { mayOffer } from "../../../core/access/may-offer.ts";
 import { refuseSourceIp } from "../../../core/access/refuse.ts";
+import { onlyRestricts } from "../../../core/access/session-mfa.ts";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { servedKinds, serviceKinds } from "../../../core/kinds/service-kinds.ts";
@@ -156,13 +157,27 @@ export async function hasRule(context: AuthContext, caller: Caller, ask: Omit<Re
   }
 }
 
-/** Whether a user's roles give any access to a resource. */
+/** Whether a user's roles give any access to a resource: with a one-time code, where they demand one. */
 export async function mayReach(context: AuthContext, { identity, address }: UserCaller): Promise<(ask: SshAsk | ServedAsk) => boolean> {
   const roles = await rolesNamed(context.storage, identity.roles);
-  const facts = { identity, roles, locks: await listLocks(context.storage), clientIp: ipOf(address), now: context.now(), isBeforeMfa: true } as const;
+  return reaching({ identity, roles, locks: await listLocks(context.storage), clientIp: ipOf(address), now: context.now() });
+}
+
+/** Whether a user needs a one-time code for whatever is done at a resource: no role without such a demand allows any of it. */
+export async function needsCode(context: AuthContext, { identity, address }: UserCaller): Promise<(ask: SshAsk | ServedAsk) => boolean> {
+  const roles = await rolesNamed(context.storage, identity.roles);
+  const demanding = roles.filter(({ spec }) => spec.options?.require_session_mfa === true);
+  if (demanding.length === 0) return () => false;
+  const facts = { identity, locks: await listLocks(context.storage), clientIp: ipOf(address), now: context.now() };
+  const others = demanding.some(onlyRestricts) ? [] : roles.filter((role) => !demanding.includes(role));
+  const [withCode, without] = [reaching({ ...facts, roles }), reaching({ ...facts, roles: others })];
+  return (ask) => withCode(ask) && !without(ask);
+}
+
+function reaching(facts: Omit<AuthorizeFacts, "ask">): (ask: SshAsk | ServedAsk) => boolean {
   return (ask) => {
     try {
-      authorize({ ...facts, ask });
+      authorize({ ...facts, ask, isBeforeMfa: true });
       return true;
     } catch (thrown) {
       if (isDenied(thrown)) return false;

@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { SshAsk } from "../../../core/access/ask.ts";
+import type { ServedAsk, SshAsk } from "../../../core/access/ask.ts";
 import { mayOffer } from "../../../core/access/may-offer.ts";
 import type { OfferedResourceSchema, OfferLimit, ResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { readOfferLimits } from "../../../core/api/offer-limits.ts";
@@ -10,6 +10,7 @@ import type { Node } from "../../../core/resources/node.ts";
 import { maxOffered, type Offered, offeredSchema } from "../../../core/resources/offered.ts";
 import { verbs } from "../../../core/resources/role.ts";
 import type { OfferLimits } from "../../../core/resources/token.ts";
+import type { AuthContext } from "../auth-context.ts";
 import { checkDocument, type Document } from "../document.ts";
 import { getAnyNode, storedKey } from "../inventory/all-nodes.ts";
 import { compileFactsFilter, findNodes, type NodeFilter, type NodePage } from "../inventory/find-nodes.ts";
@@ -21,7 +22,7 @@ import { allowedAccounts } from "./allowed-accounts.ts";
 import { actorOf, type Caller, hostOf } from "./caller.ts";
 import { explainOwnDatabase } from "./explain-own-database.ts";
 import type { Api, Handlers } from "./guard.ts";
-import { isDenied, mayReach, requireRule, servedBy } from "./permissions.ts";
+import { isDenied, mayReach, needsCode, requireRule, servedBy } from "./permissions.ts";
 import { resourceKind } from "./resource-kinds.ts";
 
 type ResourceMethods = "createToken" | "listResources" | "getResource" | "putResource" | "deleteResource" | "checkPermission";
@@ -164,17 +165,16 @@ export function offeredMethods(api: Api): Handlers<"reportOffered" | "listOffere
         if (!isDenied(thrown) || caller.kind !== "user") throw thrown;
         isAdmin = false;
         const reaches = await mayReach(context, caller);
-        // Names there are decided when they are used.
-        isVisible = ({ kind: served, name, labels }, serverId) =>
-          isServedKind(served) && reaches({ kind: served, served: { name, labels }, without: Object.keys(serviceKinds[served].names), serverId });
+        isVisible = (one, serverId) => reachedIn(reaches, { ...one, serverId });
       }
       const isWanted = (one: Offered, hostId: string): boolean => (kind === "" || one.kind === kind) && isVisible(one, hostId);
       const listed = listOffered(context.offered, context.live, isWanted);
       const accountsAt = await allowedAccounts(context, caller);
+      const codeNeeded = await codeAt(context, caller);
       const found = listed.filter((one) => (isAdmin || !one.isPassedOver) && matches(offeredFacts(one)));
       const listedOne = (one: OfferedResource) => {
         const { accounts, makesAccount } = accountsAt(one);
-        return { ...offeredMessage(one), accounts: [...accounts], makesAccount };
+        return { ...offeredMessage(one), accounts: [...accounts], makesAccount, needsCode: codeNeeded(one) };
       };
       return { resources: found.map(listedOne) };
     },
@@ -184,6 +184,23 @@ export function offeredMethods(api: Api): Handlers<"reportOffered" | "listOffere
       return { allowed, reason, roles: [...roles] };
     },
   };
+}
+
+/** Names there are decided when they are used. */
+function reachedIn(
+  reaches: (ask: ServedAsk) => boolean,
+  { kind, name, labels, serverId }: Pick<Offered, "kind" | "name" | "labels"> & { readonly serverId?: string },
+): boolean {
+  if (!isServedKind(kind)) return false;
+  const ask = { kind, served: { name, labels }, without: Object.keys(serviceKinds[kind].names) };
+  return reaches(serverId === undefined ? ask : { ...ask, serverId });
+}
+
+/** Where the caller's roles demand a one-time code for a session; nowhere for hosts. */
+async function codeAt(context: AuthContext, caller: Caller): Promise<(one: Pick<Offered, "kind" | "name" | "labels">) => boolean> {
+  if (caller.kind !== "user") return () => false;
+  const needs = await needsCode(context, caller);
+  return (one) => reachedIn(needs, one);
 }
 
 /** What an agent may report of its offers by itself: proxies report those of a tunnel. Throws `denied`. Pure. */

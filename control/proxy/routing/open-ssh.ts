@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { authorize } from "../../../core/access/authorize.ts";
+import { confirmedBy } from "../../../core/audit/recorded-user.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { canonicalName, namesMeant } from "../../../core/identity/cluster-names.ts";
 import { sshLogins, type UserIdentity } from "../../../core/identity/identity.ts";
@@ -173,7 +174,7 @@ async function openOpenssh(
   const { login } = request.parameters;
   const sessionId = randomUUID();
   const session = { server_id: id, server_name: hostname, user: identity.name, login, sid: sessionId, "addr.remote": clientAddress };
-  services.audit.emit({ event: "session.connect", ...session, addr: target.peer });
+  services.audit.emit({ event: "session.connect", ...session, ...confirmedBy(identity), addr: target.peer });
   socket.once("close", () => {
     services.audit.emit({ event: "session.data", ...session, bytes_transmitted: socket.bytesRead, bytes_received: socket.bytesWritten });
   });

@@ -1,4 +1,4 @@
-import { auditEvents, count, moment, server, short, text, userFacts } from "../../audit/event-spec.ts";
+import { auditEvents, confirmed, count, moment, server, short, text, userFacts } from "../../audit/event-spec.ts";
 
 /** `relayed_by`: id of the proxy through which the user's browser came. */
 const session = {
@@ -16,11 +16,11 @@ const target = { app_target_port: count.optional() };
 
 /** Audit events of users' sessions with applications: of a connection that carries raw TCP, of all connections of a browser's session with a web application. */
 export const appSessionEvents = auditEvents({
-  /** `with_mfa`: id of the device that confirmed the session itself; this version asks for none. */
+  /** `with_mfa`: the device that confirmed the session itself. */
   "app.session.start": {
     code: "T2007I",
     reporters: ["node"],
-    fields: { ...session, ...target, ...userFacts, with_mfa: short.optional() },
+    fields: { ...session, ...target, ...userFacts, ...confirmed },
     newer: ["app_target_port", "roles", "traits", "with_mfa"],
   },
   /** `session_chunk_id`: id of the recording that holds the requests of the next minutes (T2009I each). */

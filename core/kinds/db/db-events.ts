@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type AuditEventSpecs, count, maxAuditCommand, maxShort, moment, outcome, server, short, text } from "../../audit/event-spec.ts";
+import { type AuditEventSpecs, confirmed, count, maxAuditCommand, maxShort, moment, outcome, server, short, text } from "../../audit/event-spec.ts";
 
 /** Roles at a server: the first ones of many. */
 const serverRoles = z.array(short).max(64);
@@ -27,7 +27,7 @@ export const dbSession = {
 };
 
 /** Fields of `dbSession` that the version before does not know. */
-const newer = ["db_type", "db_origin", "db_labels", "db_roles"];
+const newer = ["db_type", "db_origin", "db_labels", "db_roles", "with_mfa"];
 
 /** Audit events with the fields of `dbSession`; keeps their exact types. */
 export function databaseEvents<const Specs extends AuditEventSpecs>(specs: Specs): Specs {
@@ -59,6 +59,7 @@ export const dbSessionEvents = databaseEvents({
     fields: {
       ...dbSession,
       ...outcome,
+      ...confirmed,
       user_agent: short.optional(),
       replication: short.optional(),
       settings: z.array(text).max(maxSettings).optional(),

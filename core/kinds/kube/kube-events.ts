@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { auditEvents, count, server, short, text } from "../../audit/event-spec.ts";
+import { auditEvents, confirmed, count, server, short, text } from "../../audit/event-spec.ts";
 
 /** Names in an event: the first ones of many. */
 const names = z.array(short).max(64);
@@ -52,7 +52,9 @@ export const kubeEvents = auditEvents({
       /** Milliseconds from the request's head to the answer's end. */
       duration: count.optional(),
       relayed_by: short.optional(),
+      ...confirmed,
       error: text.optional(),
     },
+    newer: ["with_mfa"],
   },
 });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { auditEvents, count, maxAuditCommand, moment, server, short, text } from "../../audit/event-spec.ts";
+import { auditEvents, confirmed, count, maxAuditCommand, moment, server, short, text } from "../../audit/event-spec.ts";
 import { kubeSession } from "../kube/kube-events.ts";
 import { sshSession } from "./session-facts.ts";
 
@@ -8,7 +8,7 @@ const session = { ...sshSession, ...kubeSession };
 
 /** Audit events of sessions, of their programs, and of the Unix users made for them. */
 export const sshSessionEvents = auditEvents({
-  "session.start": { code: "T2000I", reporters: ["node"], fields: { ...session, interactive: z.boolean() } },
+  "session.start": { code: "T2000I", reporters: ["node"], fields: { ...session, ...confirmed, interactive: z.boolean() }, newer: ["with_mfa"] },
   "session.end": {
     code: "T2004I",
     reporters: ["node"],
@@ -24,12 +24,17 @@ export const sshSessionEvents = auditEvents({
   /** A terminal's new size, `columns:rows`. */
   resize: { code: "T2002I", reporters: ["node"], fields: { ...session, size: short } },
   /** `user` joined the running session of `owner`, and left it. */
-  "session.join": { code: "T2001I", reporters: ["node"], fields: { ...session, owner: short, mode: short } },
+  "session.join": {
+    code: "T2001I",
+    reporters: ["node"],
+    fields: { ...session, ...confirmed, owner: short, mode: short },
+    newer: ["with_mfa"],
+  },
   "session.leave": { code: "T2003I", reporters: ["node"], fields: { ...session, owner: short, mode: short, reason: text.optional() } },
   /** Traffic of a session, or of a connection to a host without an agent: transmitted to the client, received from it. */
   "session.data": { code: "T2006I", reporters: ["node", "proxy"], fields: { ...session, bytes_transmitted: count, bytes_received: count } },
   /** A proxy connected a user to the sshd of a host without an agent (`addr`), and the traffic of that connection. `login` is empty if unknown. */
-  "session.connect": { code: "T2010I", reporters: ["proxy"], fields: { ...sshSession, addr: text } },
+  "session.connect": { code: "T2010I", reporters: ["proxy"], fields: { ...sshSession, ...confirmed, addr: text }, newer: ["with_mfa"] },
   subsystem: { code: ["T3001I", "T3001E"], reporters: ["node"], fields: { ...sshSession, name: short, error: text.optional() } },
   exec: {
     code: ["T3002I", "T3002E"],
