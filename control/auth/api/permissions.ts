@@ -163,6 +163,12 @@ export async function mayReach(context: AuthContext, { identity, address }: User
   return reaching({ identity, roles, locks: await listLocks(context.storage), clientIp: ipOf(address), now: context.now() });
 }
 
+/** Throws `mfa_required` where a user's roles demand a one-time code for a session with a resource, and `denied` as for a session. */
+export async function requireSession(context: AuthContext, { identity, address }: UserCaller, ask: SshAsk | ServedAsk): Promise<void> {
+  const roles = await rolesNamed(context.storage, identity.roles);
+  authorize({ identity, roles, locks: await listLocks(context.storage), ask, clientIp: ipOf(address), now: context.now() });
+}
+
 /** Whether a user needs a one-time code for whatever is done at a resource: no role without such a demand allows any of it. */
 export async function needsCode(context: AuthContext, { identity, address }: UserCaller): Promise<(ask: SshAsk | ServedAsk) => boolean> {
   const roles = await rolesNamed(context.storage, identity.roles);

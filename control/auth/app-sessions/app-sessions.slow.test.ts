@@ -66,6 +66,17 @@ const sign = (credential: AppCredential, app = "orders") =>
   proxy.signBrowserApp({ credential, app, hostId, tlsPublicKey: publicKeys(keys).tlsPublicKey, clientAddress: browser });
 
 describe("a session with an application", () => {
+  test("where a role demands a code for each session, none begins, in words that name the command to use", async () => {
+    const inBrowser = await open();
+    expect((await proxy.createAppSession({ app: "orders" }, inBrowser)).credential).not.toBe("");
+    await putRole("apps", { options: { require_session_mfa: true }, allow: { app_labels: { team: "sales" } } });
+    await expect(proxy.createAppSession({ app: "orders" }, inBrowser)).rejects.toMatchObject({
+      code: "mfa_required",
+      hint: expect.stringContaining("tsh proxy app orders"),
+    });
+    await expect(proxy.createAppSession({ app: "payroll" }, inBrowser)).rejects.toMatchObject({ code: "denied" });
+  });
+
   test("gives a proxy certificates in the user's name for this application alone", async () => {
     const { expires, ...credential } = await begin(await open());
     expect(await proxy.getAppSession({ credential, app: "orders" })).toMatchObject({ user: "alice", expires });

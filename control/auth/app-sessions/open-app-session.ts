@@ -1,7 +1,7 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { newSessionCredential, secretHash } from "../../browser/session-credential.ts";
 import type { UserCaller } from "../api/caller.ts";
-import { mayReach } from "../api/permissions.ts";
+import { mayReach, requireSession } from "../api/permissions.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { SessionUser } from "../browser-sessions/find-session.ts";
 import { listOffered } from "../inventory/live-offered.ts";
@@ -18,7 +18,8 @@ export interface NewAppSession {
 
 /**
  * A session with an application, for the application's own host name, where the browser's session with our site is unknown. It ends with that session. The
- * browser gets two secrets for two cookies. Throws `denied` for an application that the user may not use, whether or not it exists.
+ * browser gets two secrets for two cookies. Throws `denied` for an application that the user may not use, whether or not it exists, and `mfa_required` where its
+ * sessions need a one-time code, for which browsers are not asked.
  */
 export async function openAppSession(
   context: AuthContext,
@@ -31,7 +32,8 @@ export async function openAppSession(
     live,
     ({ kind, name, labels }, serverId) => kind === "app" && name === app && reaches({ kind, served: { name, labels }, serverId }),
   ).filter(({ isPassedOver }) => !isPassedOver);
-  if (usable.length === 0) {
+  const [first] = usable;
+  if (first === undefined) {
     throw new PlatformError(
       "denied",
       `access denied: application ${JSON.stringify(app.slice(0, 64))} does not exist, or your roles do not allow it`,
@@ -40,6 +42,7 @@ export async function openAppSession(
       },
     );
   }
+  await requireSession(context, caller, { kind: "app", served: { name: app, labels: first.labels } });
   const { id, secret } = newSessionCredential();
   const { secret: subject } = newSessionCredential();
   const stored: StoredAppSession = {

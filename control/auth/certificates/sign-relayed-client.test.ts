@@ -4,8 +4,9 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { fromX509Certificate } from "../../../core/identity/x509-identity.ts";
 import { type AuthWithDatabase, authWithDatabase, derOf } from "../../../test/inside/auth-with-database.ts";
 import { insideAuthorities } from "../../../test/inside/authorities.ts";
-import { joinHost } from "../../../test/inside/open-auth.ts";
-import { generateKeys, type UserKeys } from "../../../test/inside/user-keys.ts";
+import { addUser, joinHost } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys, type UserKeys } from "../../../test/inside/user-keys.ts";
+import { codeAt } from "../../../test/world/one-time-code.ts";
 
 type Ask = Partial<Parameters<AuthClient["signRelayedDatabase"]>[0]>;
 type Owner = Pick<UserKeys, "tlsCertificate" | "tlsPrivateKey">;
@@ -55,6 +56,35 @@ describe("a certificate of a proxy in the name of a user of its database port", 
     expect(identity.validBefore.getTime() - world.t.now().getTime()).toBeLessThanOrEqual(300_000);
     const event = { user: `proxy:${proxy.id}`, name: "alice", kind: "user", "addr.remote": "203.0.113.7:4711" };
     expect(await world.t.events("cert.create")).toContainEqual(expect.objectContaining(event));
+  });
+
+  test("where a role demands a code for each session, the certificate of a file is refused with the command to use, and a confirmed one is relayed with its mark", async () => {
+    const allow = { db_labels: { env: "test" }, db_users: ["reader"], db_names: ["shop"] };
+    await world.putRole("careful", { options: { require_session_mfa: true }, allow });
+    const user = await addUser(world.t, "carla", { roles: ["careful"] });
+    const keys = generateKeys();
+    const login = { user: "carla", password: user.password, code: codeAt(user.otpauthUri, world.t.now()), ...publicKeys(keys) };
+    const carla = { tlsCertificate: (await world.t.connect().login(login)).tlsCertificate, tlsPrivateKey: keys.tlsPrivateKey };
+    const file = await limited(carla, { routeAccount: "reader" });
+    await expect(asked({ userCertificate: derOf(file.tlsCertificate) })).rejects.toMatchObject({
+      code: "mfa_required",
+      hint: expect.stringContaining("tsh proxy db orders"),
+    });
+    world.t.forward(60_000);
+    const client = world.t.connect({ certificate: carla.tlsCertificate, privateKey: carla.tlsPrivateKey });
+    const code = codeAt(user.otpauthUri, world.t.now());
+    const confirmed = await client.signSession({ kind: "db", name: "orders", account: "reader", code, tlsPublicKey: generateKeys().tlsPublicKey });
+    const userCertificate = derOf(confirmed.tlsCertificate);
+    const { tlsCertificate } = await asked({ userCertificate });
+    expect(fromX509Certificate(new X509Certificate(tlsCertificate))).toMatchObject({
+      relayed: { by: proxy.id },
+      mfa: { kind: "db", name: "orders" },
+    });
+    // From another address it is not relayed.
+    await expect(asked({ userCertificate, clientAddress: "203.0.113.8:4711" })).rejects.toMatchObject({
+      code: "denied",
+      message: expect.stringContaining("bound to the address 203.0.113.7"),
+    });
   });
 
   test("with it and a proof by its key, the agent gets the account's certificate, as long as the user's own", async () => {

@@ -4,6 +4,7 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { fromSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
 import { fromX509Certificate } from "../../../core/identity/x509-identity.ts";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
+import { browserAddress, by, from } from "../../../test/inside/auth-with-browser.ts";
 import { addUser, joinHost, loggedIn, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
 import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 import { codeAt } from "../../../test/world/one-time-code.ts";
@@ -166,6 +167,22 @@ describe("certificates that a one-time code confirms", () => {
     const { tlsPublicKey } = publicKeys(generateKeys());
     const plain = await alice.client.signOwnUser({ routeKind: "db", routeName: "orders", tlsPublicKey });
     expect(fromX509Certificate(new X509Certificate(plain.tlsCertificate))).not.toHaveProperty("mfa");
+  });
+
+  test("a terminal in a browser is refused where a code is needed, with the command to use; a browser's session gives no such certificates", async () => {
+    const proxy = (await joinHost(t, "p3", { role: "proxy" })).client;
+    const fay = await addUser(t, "fay", { roles: ["ssh"] });
+    const login = { user: "fay", password: fay.password, code: codeAt(fay.otpauthUri, t.now()), userAgent: "Browser/1" };
+    const { session, secret } = await proxy.createBrowserSession(login, from(browserAddress));
+    const inBrowser = by({ id: session?.id ?? "", secret });
+    const { sshPublicKey } = publicKeys(generateKeys());
+    await expect(proxy.signBrowserSsh({ sshPublicKey, host: web, login: "root" }, inBrowser)).rejects.toMatchObject({
+      code: "mfa_required",
+      hint: "use tsh ssh, which asks for the code",
+    });
+    t.forward(60_000);
+    const ask = { kind: "ssh", name: "web-1", code: codeAt(fay.otpauthUri, t.now()), ...publicKeys(generateKeys()) };
+    await expect(proxy.signSession(ask, inBrowser)).rejects.toMatchObject({ code: "denied" });
   });
 
   test("not for hosts, for strangers, or for a user with a lock", async () => {
