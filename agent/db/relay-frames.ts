@@ -1,7 +1,9 @@
 import type { Duplex } from "node:stream";
 import { limitPieces } from "../../core/bytes/limit-pieces.ts";
 import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import { boundBuffers } from "../../core/memory/bound-buffers.ts";
 import type { Filter } from "./frame-filter.ts";
+import { settled, within } from "./settled.ts";
 
 export interface RelayedFrames {
   readonly client: Duplex;
@@ -31,6 +33,9 @@ export interface RelayEnd {
   /** Whose bytes broke the protocol. */
   readonly malformed: "client" | "server" | undefined;
 }
+
+/** Of all relays together. */
+const passed = boundBuffers();
 
 /** Maximum time for the rest of a server's message once the session is over, and for the client to take the last words, ms. */
 const lastMs = 3_000;
@@ -108,6 +113,7 @@ class FrameRelay {
 
   readonly #onClientData = (chunk: Buffer): void => {
     if (this.#isOver) return;
+    passed(chunk.length);
     const { fromClient, untilSafe } = this.#relayed;
     let pieces: readonly Buffer[];
     try {
@@ -163,6 +169,7 @@ class FrameRelay {
     const { client, server, fromServer, onServer } = this.#relayed;
     if (this.#isOver && this.#completing === undefined) return;
     this.#halfOpen?.refresh();
+    passed(chunk.length);
     let room = true;
     try {
       room = writePieces(client, this.#toClient, fromServer.push(chunk));
@@ -222,32 +229,4 @@ function writePieces(to: Duplex, write: WritePiece, pieces: readonly Buffer[]): 
   for (const piece of pieces) room = write(piece);
   if (!isOne) to.uncork();
   return room;
-}
-
-/** A peer has closed: the other one gets what is on its way. */
-async function settled(streams: readonly Duplex[]): Promise<void> {
-  await within(lastMs, (done) => {
-    let open = 0;
-    for (const stream of streams) {
-      if (stream.destroyed || stream.writableFinished) continue;
-      open += 1;
-      const one = (): void => {
-        open -= 1;
-        if (open === 0) done();
-      };
-      stream.once("close", one);
-      stream.end(() => {
-        stream.off("close", one);
-        one();
-      });
-    }
-    if (open === 0) done();
-  });
-}
-
-function within(ms: number, begin: (done: () => void) => void): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  begin(() => resolve());
-  return promise.finally(() => clearTimeout(timer));
 }

@@ -30,13 +30,14 @@ const usualHeap = 256 * 1024 * 1024;
  * Collects all garbage and releases the empty pages. V8 does so at an unpredictable time: after a burst of a thousand
  * connections half of its pages were garbage, sometimes for 30 s and sometimes for the whole measurement.
  * Does nothing when the heap has more than `largestHeap` bytes.
+ * `regular` is one pass, which leaves more behind, but is shorter.
  * The gc function exists in contexts created while the flag is set; this context is collected next time.
  */
-export function collectGarbage(largestHeap = usualHeap): void {
+export function collectGarbage(largestHeap = usualHeap, flavor: "regular" | "last-resort" = "last-resort"): void {
   if (getHeapStatistics().total_heap_size > largestHeap) return;
   setFlagsFromString("--expose-gc");
   try {
-    runInNewContext("gc({ type: 'major', execution: 'sync', flavor: 'last-resort' })");
+    runInNewContext(`gc({ type: 'major', execution: 'sync', flavor: '${flavor}' })`);
   } finally {
     setFlagsFromString("--no-expose-gc");
   }

@@ -6,6 +6,8 @@ import { rounds } from "./rounds.ts";
  * stream does not leave that many.
  */
 export const streamGrowth = rounds(130, 50) * 1024;
+/** The most that one of a database may add, KiB: there the agent collects earlier (core/memory/bound-buffers). */
+export const databaseGrowth = 50 * 1024;
 
 /** The most memory that a process has held since `begin`, KiB. */
 export interface PeakMemory {

@@ -1,0 +1,40 @@
+import { getHeapStatistics } from "node:v8";
+import { collectGarbage } from "./give-back.ts";
+
+const MiB = 1024 * 1024;
+/** Bytes that pass between two looks at the memory. */
+const lookBytes = 8 * MiB;
+/** Memory of buffers, live ones and garbage, that may come on top of what lived after the last collection. */
+const room = 16 * MiB;
+/** Maximum heap to collect for that: the pause grows with it. */
+const largestHeap = 64 * MiB;
+
+export interface BufferMemory {
+  /** Memory outside of the heap that V8 knows of, bytes. */
+  readonly external: () => number;
+  readonly collect: () => void;
+}
+
+const own: BufferMemory = {
+  external: () => getHeapStatistics().external_memory,
+  collect: () => collectGarbage(largestHeap, "regular"),
+};
+
+/**
+ * Returns the function to call with the bytes of each buffer that passes through. Buffers of a stream that outlive two collections of the young generation stay until a full
+ * one, which V8 puts off until there are 96 MiB of them (docs/decisions/0031): where memory counts more than that, this one comes first.
+ */
+export function boundBuffers({ external, collect }: BufferMemory = own): (bytes: number) => void {
+  let passed = 0;
+  let kept = Number.POSITIVE_INFINITY;
+  return (bytes) => {
+    passed += bytes;
+    if (passed < lookBytes) return;
+    passed = 0;
+    const held = external();
+    kept = Math.min(kept, held);
+    if (held < kept + room) return;
+    collect();
+    kept = external();
+  };
+}
