@@ -1,4 +1,5 @@
 import { HeldBytes } from "../../../core/bytes/held-bytes.ts";
+import { valueShapes } from "../../../core/databases/redis/value-boundaries.ts";
 import type { Filter } from "../frame-filter.ts";
 import { byte, maxHeaderBytes, parseLength, protocolError } from "./resp.ts";
 
@@ -25,14 +26,6 @@ export const maxKept = 1024 * 1024;
 const maxDepth = 10_000;
 
 const nothing: Buffer = Buffer.alloc(0);
-const [line, bytes, list, map, attribute] = ["line", "bytes", "list", "map", "attribute"] as const;
-const shapes = new Map<number, typeof line | typeof bytes | typeof list | typeof map | typeof attribute>([
-  ...Array.from("+-:_,#(", (type) => [type.charCodeAt(0), line] as const),
-  ...Array.from("$!=", (type) => [type.charCodeAt(0), bytes] as const),
-  ...Array.from("*~>", (type) => [type.charCodeAt(0), list] as const),
-  ["%".charCodeAt(0), map],
-  ["|".charCodeAt(0), attribute],
-]);
 const [minus, push] = ["-".charCodeAt(0), ">".charCodeAt(0)];
 
 /**
@@ -132,10 +125,10 @@ export class ReplyFilter implements Filter {
   /** The header at `at`: its length, 0 if it is not complete, and what takes the place of the reply that it begins. */
   #header(all: Buffer, at: number): { readonly header: number; readonly instead?: Buffer | undefined } {
     const type = all[at] ?? 0;
-    const shape = shapes.get(type);
+    const shape = valueShapes.get(type);
     if (shape === undefined) throw protocolError(`a reply of type ${type}`);
     const isFirst = this.#open.length === 0;
-    if (shape === line) {
+    if (shape === "line") {
       const error = type === minus && isFirst ? errorAt(all, at) : nothing;
       if (error === undefined) return { header: 0 };
       if (isFirst) this.#begin(type);
@@ -147,7 +140,7 @@ export class ReplyFilter implements Filter {
     if (end < 0) throw protocolError("invalid length in a reply");
     const length = parseLength(all.subarray(at, at + end + 1), Number.MAX_SAFE_INTEGER, "length in a reply");
     if (isFirst) this.#begin(type);
-    if (shape === bytes) this.#value(length);
+    if (shape === "text") this.#value(length);
     else this.#elements(shape, length);
     return { header: end + 1 };
   }
@@ -165,15 +158,15 @@ export class ReplyFilter implements Filter {
     else this.#left = length + 2;
   }
 
-  #elements(shape: typeof list | typeof map | typeof attribute, length: number): void {
+  #elements(shape: "list" | "map" | "attribute", length: number): void {
     // An attribute comes before the element that it describes, and does not count.
-    if (shape === attribute) this.#open[this.#open.length - 1] = (this.#open.at(-1) ?? 0) + 1;
+    if (shape === "attribute") this.#open[this.#open.length - 1] = (this.#open.at(-1) ?? 0) + 1;
     if (length < 1) {
       this.#completed();
       return;
     }
     if (this.#open.length >= maxDepth) throw protocolError("a reply is nested too deeply");
-    this.#open.push(shape === list ? length : length * 2);
+    this.#open.push(shape === "list" ? length : length * 2);
   }
 
   /** An element is complete, and with it maybe those around it. */

@@ -7,7 +7,8 @@ const maxDigits = 15;
 type Shape = "line" | Sized;
 type Sized = "text" | "list" | "map" | "attribute";
 
-const shapes = new Map<number, Shape>(
+/** By the first byte of a value. */
+export const valueShapes: ReadonlyMap<number, Shape> = new Map<number, Shape>(
   Object.entries({ line: "+-:_,#(", text: "$!=", list: "*~>", map: "%", attribute: "|" }).flatMap(([shape, types]) =>
     Array.from(types, (type) => [type.charCodeAt(0), shape as Shape] as const),
   ),
@@ -78,7 +79,7 @@ export class ValueBoundaries {
 
   #begin(type: number): void {
     const isFirst = this.#open.length === 0;
-    const shape = shapes.get(type);
+    const shape = valueShapes.get(type);
     if (isFirst && this.#isCommands && shape !== "list") {
       // The server reads over empty lines.
       if (type === cr || type === lf) return;
