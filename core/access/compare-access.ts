@@ -20,6 +20,8 @@ export interface AccessChange {
 
 export interface CompareFacts {
   readonly user: Pick<User, "metadata" | "spec">;
+  /** The user before, if the user's traits change too. */
+  readonly userBefore?: Pick<User, "metadata" | "spec">;
   /** Roles that the user holds, before and after. */
   readonly before: readonly Role[];
   readonly after: readonly Role[];
@@ -44,15 +46,15 @@ function placeChanges(facts: CompareFacts, place: SshAsk | ServedAsk): readonly 
   const name = isServed(place) ? place.served.name : place.node.name;
   if (place.kind === "kube") return changesOf({ kind: place.kind, name }, kubeAbilities(facts, place));
   const asks = namedAsks(facts, place);
-  const [had, has] = [facts.before, facts.after].map((roles) => asks.filter(({ ask }) => isAllowed(facts, roles, ask)));
+  const [had, has] = sidesOf(facts).map(({ user, roles }) => asks.filter(({ ask }) => isAllowed({ ...facts, user }, roles, ask)));
   return changesOf({ kind: place.kind, name }, { had: had?.map(({ as }) => as) ?? [], has: has?.map(({ as }) => as) ?? [] });
 }
 
 /** What roles lend at a Kubernetes cluster. What one set of roles denies and the other does not counts as an ability of the other. */
 function kubeAbilities(facts: CompareFacts, place: ServedAsk): { readonly had: readonly string[]; readonly has: readonly string[] } {
-  const [before, after] = [facts.before, facts.after].map((roles) => {
+  const [before, after] = sidesOf(facts).map(({ user, roles }) => {
     const held = roles.map(({ metadata }) => metadata.name);
-    const decision = decisionBy({ user: facts.user, ask: place, locks: [], now: facts.now }, roles, held);
+    const decision = decisionBy({ user, ask: place, locks: [], now: facts.now }, roles, held);
     return abilityTexts("grant" in decision && decision.grant.kube !== undefined ? decision.grant.kube : { loans: [], denied: [] });
   });
   const isUsed = (texts: typeof before): boolean => (texts?.lent.length ?? 0) > 0;
@@ -69,12 +71,26 @@ interface NamedAsk {
   readonly ask: SshAsk | ServedAsk;
 }
 
-function namedAsks({ user, before, after }: CompareFacts, place: SshAsk | ServedAsk): readonly NamedAsk[] {
+/** The user with the roles of before, and with those of after. */
+function sidesOf({
+  user,
+  userBefore = user,
+  before,
+  after,
+}: CompareFacts): readonly { readonly user: CompareFacts["user"]; readonly roles: readonly Role[] }[] {
+  return [
+    { user: userBefore, roles: before },
+    { user, roles: after },
+  ];
+}
+
+function namedAsks(facts: CompareFacts, place: SshAsk | ServedAsk): readonly NamedAsk[] {
   if (place.kind === "app") return [{ as: "", ask: place }];
   const condition: NamesCondition = place.kind === "ssh" ? serviceKinds.ssh.names.login.condition : serviceKinds.db.names.user.condition;
-  const traits = traitsOf(user);
-  const listed = [...before, ...after].flatMap(({ spec }) => expandNames(condition, spec.allow?.[condition], traits));
-  const own = isServed(place) && place.makesAccounts === true ? [user.metadata.name] : [];
+  const listed = sidesOf(facts).flatMap(({ user, roles }) =>
+    roles.flatMap(({ spec }) => expandNames(condition, spec.allow?.[condition], traitsOf(user))),
+  );
+  const own = isServed(place) && place.makesAccounts === true ? [facts.user.metadata.name] : [];
   const names = [...new Set([...own, ...listed])].sort().slice(0, maxNames);
   // The name of the database is chosen when it is used.
   return names.map((as) => ({ as, ask: isServed(place) ? { ...place, names: { user: as }, without: ["name"] } : { ...place, login: as } }));

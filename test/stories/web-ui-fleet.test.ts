@@ -63,11 +63,57 @@ describe.skipIf(!hasProgram("chromium"))("updates and the audit log in the Web U
     await page.goto(`${site}/web/updates`);
     await page.getByRole("button", { name: "Maintenance window…" }).click();
     const text = page.getByLabel("Document in YAML");
-    await text.fill((await text.inputValue()).replace("utc_start_hour: 3", "utc_start_hour: 21\n    weekdays: [Tue, Thu]"));
+    const next = page.getByRole("region", { name: "The next windows, once this is saved" });
+    await page.getByLabel("Begins at").selectOption("20");
+    await expect.poll(() => text.inputValue()).toContain("utc_start_hour: 20");
+    for (const day of ["Mon", "Wed", "Fri", "Sat", "Sun"]) await page.getByRole("checkbox", { name: day }).press("Space");
+    await expect.poll(() => text.inputValue()).toMatch(/weekdays:\n +- Tue\n +- Thu\n/);
+    await next
+      .getByText(/^(Tue|Thu) .*20:00–21:00/)
+      .first()
+      .waitFor();
+    expect(await faultsOf(page)).toEqual([]);
+    await picture("window-fields");
+    await text.fill((await text.inputValue()).replace("utc_start_hour: 20", "utc_start_hour: 21"));
+    await expect.poll(() => page.getByLabel("Begins at").inputValue()).toBe("21");
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("cluster-maintenance-config has been saved.").waitFor();
     const { json } = await cluster.admin.getResource({ kind: "cluster_maintenance_config", name: "cluster-maintenance-config" });
     expect(JSON.parse(json)).toMatchObject({ spec: { agent_upgrades: { utc_start_hour: 21, weekdays: ["Tue", "Thu"] } } });
+  });
+
+  test("freezes are added, changed and removed in fields, beside the windows that they freeze", async () => {
+    await cluster.admin.putResource({ json: JSON.stringify(rollout) });
+    await page.goto(`${site}/web/updates`);
+    const [text, next] = [page.getByLabel("Document in YAML"), page.getByRole("region", { name: "The next windows, once this is saved" })];
+    const stored = async (): Promise<unknown> => JSON.parse((await cluster.admin.getResource({ kind: "upgrade_rollout", name: "default" })).json);
+    const open = async (): Promise<void> => {
+      await page.getByRole("button", { name: "Roll-out…" }).click();
+      await page.getByRole("button", { name: "Add a freeze" }).waitFor();
+    };
+    await open();
+    await page.getByRole("button", { name: "Add a freeze" }).press("Enter");
+    const freeze = page.getByRole("group", { name: "Freeze 1" });
+    await freeze.getByLabel("To").fill("2100-01-02");
+    await freeze.getByLabel("Reason").fill("end of the year");
+    await next.getByText("end of the year").first().waitFor();
+    await freeze.getByLabel("From").fill("2100-01-03");
+    await page.getByText("ends before it begins").waitFor();
+    expect(await page.getByRole("button", { name: "Save" }).isDisabled()).toBe(true);
+    await freeze.getByLabel("From").fill("2026-01-01");
+    await expect.poll(() => text.inputValue()).toContain("from: 2026-01-01");
+    expect(await faultsOf(page)).toEqual([]);
+    await picture("freezes");
+    await page.getByRole("button", { name: "Save" }).press("Enter");
+    await page.getByText("default has been saved.").waitFor();
+    expect(await stored()).toMatchObject({ spec: { freezes: [{ from: "2026-01-01", to: "2100-01-02", reason: "end of the year" }] } });
+    await open();
+    await page.getByRole("button", { name: "Remove freeze 1" }).press("Enter");
+    await page.getByText("There are no freezes.").waitFor();
+    await expect.poll(() => text.inputValue()).toContain("freezes: []");
+    await page.getByRole("button", { name: "Save" }).click();
+    await expect.poll(stored).toMatchObject({ spec: { freezes: [] } });
+    await cluster.admin.deleteResource({ kind: "upgrade_rollout", name: "default" });
   });
 
   test("a roll-out is paused, resumed and promoted after a question, as it is by tctl", async () => {

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestAgent } from "../inside/connect-agent.ts";
-import type { TestUser } from "../inside/enrol-user.ts";
+import { enrolUser, type TestUser } from "../inside/enrol-user.ts";
 import type { TestCluster } from "../inside/open-cluster.ts";
 import { desk, openUiWorld, phone, type UiWorld } from "../inside/ui-world.ts";
 import { hasProgram } from "../world/has-program.ts";
@@ -198,6 +198,91 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("all-hosts has been saved.").waitFor();
     expect((await cluster.events("role.updated")).map(({ user, name }) => [user, name])).toContainEqual(["boss", "all-hosts"]);
+  });
+
+  test("a user is made in a form beside the text, by keyboard, with what the user could then do, and changed there", async () => {
+    await page.goto(`${site}/web/users`);
+    await page.getByRole("button", { name: "New user" }).press("Enter");
+    const text = page.getByLabel("Document in YAML");
+    const role = (name: string) => page.getByRole("checkbox", { name: new RegExp(`^${name} `) });
+    await page.getByLabel("Name", { exact: true }).fill("hana");
+    await page.keyboard.press("Tab");
+    await expect.poll(() => text.inputValue()).toContain("name: hana");
+    await role("prod-hosts").press("Space");
+    await expect.poll(() => text.inputValue()).toContain("- prod-hosts");
+    await page.getByRole("listitem").filter({ hasText: "hana gains host web-1 as ann and root" }).waitFor();
+    await role("access").press("Space");
+    await expect.poll(() => text.inputValue()).not.toContain("- access");
+    // A user has a role: the last one stays.
+    await role("prod-hosts").press("Space");
+    await page.getByText("A user has at least one role: choose another one first.").waitFor();
+    expect(await role("prod-hosts").isChecked()).toBe(true);
+    await page.getByLabel("Other traits").fill("team=web");
+    await page.keyboard.press("Tab");
+    await expect.poll(() => text.inputValue()).toMatch(/team:\n +- web/);
+    await page.getByRole("listitem").filter({ hasText: "hana gains host web-1 as root" }).waitFor();
+    expect(await faultsOf(page)).toEqual([]);
+    await picture("user");
+    await page.getByRole("button", { name: "Save" }).press("Enter");
+    await page.getByText("hana has been saved.").waitFor();
+    const stored = async (): Promise<unknown> => JSON.parse((await cluster.admin.getResource({ kind: "user", name: "hana" })).json);
+    expect(await stored()).toMatchObject({ spec: { roles: ["prod-hosts"], traits: { logins: ["ann"], team: ["web"] } } });
+    await page.getByRole("button", { name: "hana", exact: true }).click();
+    await page.getByLabel("Name", { exact: true }).waitFor();
+    expect(await page.getByLabel("Name", { exact: true }).isDisabled()).toBe(true);
+    await text.fill((await text.inputValue()).replace("- ann", "- eva"));
+    await expect.poll(() => page.getByLabel("Logins on hosts").inputValue()).toBe("eva");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("hana has been saved.").first().waitFor();
+    await expect.poll(stored).toMatchObject({ spec: { traits: { logins: ["eva"] } } });
+  });
+
+  test("the own authenticator is replaced for the password and a code, once a code of the new one is right", async () => {
+    const enrolled = { admin: cluster.admin, client: cluster.admin };
+    const before = new Date(Date.now() - 30_000);
+    const nina = await enrolUser(enrolled, { name: "nina", roles: ["prod-hosts"], logins: ["root"] }, before);
+    await using own = await ui.chromium.newContext();
+    const other = await own.newPage();
+    ui.watch(other);
+    await other.goto(`${site}/web/account`);
+    await fillLogin(other, { user: "nina", password: nina.password, code: codeAt(nina.otpauthUri, new Date()) });
+    await other.getByRole("button", { name: "Replace authenticator" }).press("Enter");
+    const dialog = other.getByRole("dialog", { name: "Replace authenticator" });
+    await dialog.getByLabel("Password").fill(nina.password);
+    await dialog.getByLabel("Code").fill(codeAt(nina.otpauthUri, new Date(Date.now() + 30_000)));
+    await other.keyboard.press("Enter");
+    await dialog.getByRole("img", { name: "QR code of the new authenticator" }).waitFor();
+    const uri = (await dialog.getByRole("link", { name: "open it in an app" }).getAttribute("href")) ?? "";
+    expect((await dialog.locator("code").textContent())?.replaceAll(" ", "")).toBe(new URL(uri).searchParams.get("secret"));
+    expect(await faultsOf(other)).toEqual([]);
+    await dialog.getByRole("textbox", { name: "Code of the new authenticator" }).fill("000000");
+    await other.keyboard.press("Enter");
+    await dialog.getByText("Wrong code of the new authenticator").waitFor();
+    await dialog.getByRole("textbox", { name: "Code of the new authenticator" }).fill(codeAt(uri, new Date()));
+    await other.keyboard.press("Enter");
+    await other.getByText("Your new authenticator counts from now on.").waitFor();
+    await dialog.waitFor({ state: "detached" });
+    const changes = (await cluster.events("user.authenticator_change")).map(({ user, success }) => [user, success]);
+    expect(changes.toSorted()).toEqual([
+      ["nina", false],
+      ["nina", true],
+    ]);
+    // This browser stays logged in; a new login takes the new authenticator.
+    await other.getByRole("button", { name: "Log out", exact: true }).click();
+    await fillLogin(other, { user: "nina", password: nina.password, code: codeAt(uri, new Date(Date.now() + 30_000)) });
+    await other.getByRole("heading", { level: 1, name: "Your account" }).waitFor();
+  });
+
+  test("the own access to a database is explained, also to one that is out of reach", async () => {
+    await page.goto(`${site}/web/databases`);
+    await page.getByRole("button", { name: "Check access" }).press("Enter");
+    await page.getByLabel("Database", { exact: true }).fill("orders");
+    await page.getByLabel("Account").fill("reader");
+    await page.keyboard.press("Enter");
+    await page.getByText('no database "orders" that you may reach is offered now').waitFor();
+    expect(await faultsOf(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
   });
 
   test("the own password is changed for the old one and a code", async () => {

@@ -6,6 +6,7 @@ import type { BesideFacts } from "./document-editor.tsx";
 import { RoleForm } from "./role-form.tsx";
 import { TokenButton } from "./token-button.tsx";
 import { UserActions, type UserActionsFacts } from "./user-actions.tsx";
+import { UserForm } from "./user-form.tsx";
 
 /** How the resources of one kind are shown. */
 export interface KindFacts {
@@ -53,6 +54,7 @@ export const users: KindFacts = {
     { id: "state", title: "State", by: stateOf, share: 1, cell: stateOf },
   ],
   actions: UserActions,
+  beside: UserForm,
   example: "kind: user\nversion: v2\nmetadata:\n  name: ann\nspec:\n  roles: [access]\n  traits:\n    logins: [ann]\n",
   empty: <p>Make a user, then send the invite link: it lets the user choose a password and register an authenticator.</p>,
 };

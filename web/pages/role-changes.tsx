@@ -15,14 +15,21 @@ export function RoleChanges({ preview: { users, resources, is_partial: isPartial
         {isPartial && " There are more, which are not compared or shown here."}
       </p>
       {users > 0 && changes.length === 0 && <p>Nobody gains or loses anything.</p>}
-      <ul class="changes">
-        {changes.map((one) => (
-          <li key={[one.user, one.kind, one.name, one.change, ...one.as].join("\n")}>
-            {one.user} <StateText tone={one.change === "gained" ? "good" : "warn"}>{one.change === "gained" ? "gains" : "loses"}</StateText>{" "}
-            {changeText(one)}
-          </li>
-        ))}
-      </ul>
+      <ChangeList changes={changes} />
     </section>
+  );
+}
+
+/** What each user gains and loses, a line each. */
+export function ChangeList({ changes }: Pick<RolePreview, "changes">) {
+  return (
+    <ul class="changes">
+      {changes.map((one) => (
+        <li key={[one.user, one.kind, one.name, one.change, ...one.as].join("\n")}>
+          {one.user} <StateText tone={one.change === "gained" ? "good" : "warn"}>{one.change === "gained" ? "gains" : "loses"}</StateText>{" "}
+          {changeText(one)}
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -1,16 +1,13 @@
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { RolePreview } from "../../core/api/web/access.ts";
 import type { Role } from "../../core/resources/role.ts";
-import { call } from "../api/request.ts";
 import { can } from "../api/session.ts";
 import { Failure } from "../parts/failure.tsx";
-import { sentenceOf } from "../parts/notice.tsx";
-import { labelLines, labelsOf, linesOf, withConditions } from "../text/role-fields.ts";
+import { Lines } from "../parts/lines.tsx";
+import { labelLines, labelsOf, withConditions } from "../text/role-fields.ts";
 import type { BesideFacts } from "./document-editor.tsx";
 import { RoleChanges } from "./role-changes.tsx";
-
-/** Time after the last change until it is sent, ms. */
-const restMs = 400;
+import { useBeside } from "./use-beside.ts";
 
 /** A role as a form beside its YAML, each of which follows the other; and what its users would gain and lose, before it is saved. */
 export function RoleForm(facts: BesideFacts) {
@@ -18,47 +15,21 @@ export function RoleForm(facts: BesideFacts) {
   return can("role", "list") && can("user", "list") ? <FormAndPreview {...facts} /> : null;
 }
 
-function FormAndPreview({ yaml, change, hold }: BesideFacts) {
-  const [preview, setPreview] = useState<RolePreview>();
-  const [failure, setFailure] = useState<string>();
-  /** The form's role, which the text does not have yet. */
-  const [edited, setEdited] = useState<Role>();
+function FormAndPreview(facts: BesideFacts) {
   const [users, setUsers] = useState<readonly string[]>([]);
-  const text = useRef(yaml);
-  useEffect(() => {
-    // The text was changed after the form: it counts.
-    const ofForm = text.current === yaml ? edited : undefined;
-    text.current = yaml;
-    const stop = new AbortController();
-    const send = async (): Promise<void> => {
-      const body = { ...(ofForm === undefined ? { yaml } : { role: ofForm }), users };
-      const answer = await call<RolePreview>("/role-preview", { method: "POST", body, signal: stop.signal });
-      setPreview(answer);
-      setFailure(undefined);
-      setEdited(undefined);
-      hold(false);
-      if (ofForm === undefined) return;
-      text.current = answer.yaml;
-      change(answer.yaml);
-    };
-    const timer = setTimeout(() => void send().catch((thrown: unknown) => stop.signal.aborted || setFailure(sentenceOf(thrown))), restMs);
-    return () => {
-      clearTimeout(timer);
-      stop.abort();
-    };
-  }, [yaml, edited, users]);
-  const role = edited ?? preview?.role;
-  const edit = (next: Role): void => {
-    hold(true);
-    setEdited(next);
-  };
+  const { document, preview, failure, edit } = useBeside<Role, RolePreview>(facts, {
+    path: "/role-preview",
+    documentOf: ({ role }) => role,
+    bodyOf: (role) => ({ role }),
+    more: { users },
+  });
   return (
-    <div class="role-form">
+    <div class="fields-beside">
       <div>
         <Failure text={failure} />
-        {role !== undefined && <Fields role={role} edit={edit} />}
+        {document !== undefined && <Fields role={document} edit={edit} />}
       </div>
-      <div class="role-outcome">
+      <div class="outcome-beside">
         <Lines
           label="Also as if these users had the role"
           value={users.join("\n")}
@@ -113,40 +84,5 @@ function Fields({ role, edit }: { readonly role: Role; readonly edit: (role: Rol
         return <Lines key={label} label={label} value={value} placeholder={placeholder} change={apply} />;
       })}
     </fieldset>
-  );
-}
-
-interface LinesFacts {
-  readonly label: string;
-  /** Undefined: it can only be changed in the text. */
-  readonly value: string | undefined;
-  readonly placeholder: string;
-  /** Called when the reader leaves the field. Returns what is wrong. */
-  readonly change: (lines: string[]) => string | undefined;
-}
-
-function Lines({ label, value, placeholder, change }: LinesFacts) {
-  const id = useId();
-  const [wrong, setWrong] = useState<string>();
-  return (
-    <div class="field lines">
-      <label for={id}>{label}</label>
-      <textarea
-        key={value}
-        id={id}
-        aria-invalid={wrong !== undefined}
-        rows={Math.min(6, Math.max(1, linesOf(value ?? "").length))}
-        spellcheck={false}
-        disabled={value === undefined}
-        placeholder={value === undefined ? "only in the text" : placeholder}
-        defaultValue={value ?? ""}
-        onChange={(event) => setWrong(change(linesOf(event.currentTarget.value)))}
-      />
-      {wrong !== undefined && (
-        <span class="problem" role="alert">
-          {wrong}
-        </span>
-      )}
-    </div>
   );
 }

@@ -6,10 +6,11 @@ import { formText } from "../parts/form-text.ts";
 import { Answer, Empty, Page } from "../parts/page.tsx";
 import { place, setQuery } from "../router/location.ts";
 import { ChannelCard } from "./channel-card.tsx";
+import { FreezeForm } from "./freeze-form.tsx";
 import { HostPlans } from "./host-plans.tsx";
 import { OnlyDocument } from "./only-document.tsx";
 import { VersionPicture } from "./version-picture.tsx";
-import { WindowPreviewList } from "./window-preview.tsx";
+import { WindowForm } from "./window-form.tsx";
 import { Windows } from "./windows.tsx";
 
 const refreshMs = 15_000;
@@ -40,7 +41,7 @@ function Settings({ saved }: { readonly saved: () => void }) {
         example={
           "kind: cluster_maintenance_config\nversion: v1\nmetadata:\n  name: cluster-maintenance-config\nspec:\n  agent_upgrades:\n    utc_start_hour: 3\n    weekdays: [Tue, Thu]\n"
         }
-        beside={WindowPreviewList}
+        beside={WindowForm}
         saved={saved}
       />
       <OnlyDocument
@@ -50,6 +51,7 @@ function Settings({ saved }: { readonly saved: () => void }) {
         example={
           "kind: upgrade_rollout\nversion: v1\nmetadata:\n  name: default\nspec:\n  groups:\n    - name: staging\n      labels: {env: staging}\n      canaries: 2\n    - name: prod\n      labels: {env: prod}\n      wait: 1d\n"
         }
+        beside={FreezeForm}
         saved={saved}
       />
     </>

@@ -44,7 +44,8 @@ import { placeRoutes } from "./routes/place-routes.ts";
 import { recordingRoutes } from "./routes/recording-routes.ts";
 import { resourceRoutes } from "./routes/resource-routes.ts";
 import { rolePreviewRoute } from "./routes/role-preview-route.ts";
-import { windowPreviewRoute } from "./routes/window-preview-route.ts";
+import { userPreviewRoute } from "./routes/user-preview-route.ts";
+import { windowPreviewRoutes } from "./routes/window-preview-route.ts";
 import { safeHeaders } from "./safe-headers.ts";
 import { scriptRoute } from "./script-route.ts";
 import { sessionRoutes } from "./session-routes.ts";
@@ -169,7 +170,8 @@ function apiRoutes(api: Api, services: WebServices): void {
   enrolRoutes(api, services);
   accessRoute(api, services);
   rolePreviewRoute(api, previews);
-  windowPreviewRoute(api, previews);
+  userPreviewRoute(api, previews);
+  windowPreviewRoutes(api, previews);
 }
 
 /** By path: what takes requests to become WebSockets. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { serviceNames } from "../../kinds/service-kinds.ts";
 import { roleSchema } from "../../resources/role.ts";
+import { userSchema } from "../../resources/user.ts";
 
 /** Whether a user may have an access, and what each role of the user says about it. */
 export const explanationSchema = z.object({
@@ -27,6 +28,16 @@ export const rolePreviewAskSchema = z.strictObject({
   users: z.array(z.string().min(1).max(64)).max(20).default([]),
 });
 
+const changeSchema = z.object({
+  user: z.string(),
+  /** `rule`: what the user may do with documents of the kind `name`. */
+  kind: z.enum([...serviceNames, "rule"]),
+  name: z.string(),
+  change: z.enum(["gained", "lost"]),
+  /** Logins, database users or verbs; `*` is any. Empty for an application. */
+  as: z.array(z.string()),
+});
+
 /** What would change if a role were stored. */
 export const rolePreviewSchema = z.object({
   /** The role in both forms. */
@@ -37,16 +48,17 @@ export const rolePreviewSchema = z.object({
   resources: z.int(),
   /** There are more users, resources or changes than are compared and shown. */
   is_partial: z.boolean(),
-  changes: z.array(
-    z.object({
-      user: z.string(),
-      /** `rule`: what the user may do with documents of the kind `name`. */
-      kind: z.enum([...serviceNames, "rule"]),
-      name: z.string(),
-      change: z.enum(["gained", "lost"]),
-      /** Logins, database users or verbs; `*` is any. Empty for an application. */
-      as: z.array(z.string()),
-    }),
-  ),
+  changes: z.array(changeSchema),
 });
 export type RolePreview = z.infer<typeof rolePreviewSchema>;
+
+/** A user who is not stored yet: as YAML, or as JSON. */
+export const userPreviewAskSchema = z.strictObject({ yaml: z.string().max(200_000).optional(), user: userSchema.optional() });
+
+/** What a user would gain and lose if the document were stored. */
+export const userPreviewSchema = rolePreviewSchema.pick({ yaml: true, resources: true, is_partial: true, changes: true }).extend({
+  user: userSchema,
+  /** The name is that of a user who is stored. */
+  is_stored: z.boolean(),
+});
+export type UserPreview = z.infer<typeof userPreviewSchema>;

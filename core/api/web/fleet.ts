@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { instanceSchema } from "../../resources/instance.ts";
+import { maintenanceSchema } from "../../resources/maintenance.ts";
 import { upgradePlanSchema } from "../../resources/upgrade-plan.ts";
+import { upgradeRolloutSchema } from "../../resources/upgrade-rollout.ts";
 
 export const inventoryPageSchema = z.object({
   instances: z.array(
@@ -26,9 +28,23 @@ export const rolloutChangeSchema = z.strictObject({
 });
 export type RolloutChange = z.infer<typeof rolloutChangeSchema>;
 
-/** A maintenance configuration that is not stored yet. */
-export const windowPreviewAskSchema = z.strictObject({ yaml: z.string().max(20_000) });
+const windowsSchema = upgradePlanSchema.shape.windows.unwrap();
 
-/** The windows that it would give. */
-export const windowPreviewSchema = z.object({ windows: upgradePlanSchema.shape.windows.unwrap() });
+/** A maintenance configuration that is not stored yet: as YAML, or as JSON. */
+export const windowPreviewAskSchema = z.strictObject({ yaml: z.string().max(20_000).optional(), config: maintenanceSchema.optional() });
+
+/** Both forms of it, and the windows that it would give. */
+export const windowPreviewSchema = z.object({ config: maintenanceSchema, yaml: z.string(), windows: windowsSchema });
 export type WindowPreview = z.infer<typeof windowPreviewSchema>;
+
+/** A roll-out configuration that is not stored yet: as YAML, or as JSON. */
+export const rolloutPreviewAskSchema = z.strictObject({
+  yaml: z.string().max(200_000).optional(),
+  rollout: upgradeRolloutSchema.optional(),
+  /** Answer the windows too: it needs the right to read the maintenance configuration. */
+  windows: z.boolean().default(false),
+});
+
+/** Both forms of it, and the next maintenance windows with its freezes; none where there is no window. */
+export const rolloutPreviewSchema = z.object({ rollout: upgradeRolloutSchema, yaml: z.string(), windows: windowsSchema });
+export type RolloutPreview = z.infer<typeof rolloutPreviewSchema>;

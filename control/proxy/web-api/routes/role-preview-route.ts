@@ -1,26 +1,22 @@
 import { setImmediate } from "node:timers/promises";
-import { stringify } from "yaml";
-import type { z } from "zod";
 import type { ServedAsk, SshAsk } from "../../../../core/access/ask.ts";
 import { type AccessChange, compareAccess } from "../../../../core/access/compare-access.ts";
 import { unreadableParts } from "../../../../core/access/unreadable-parts.ts";
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import { type RolePreview, rolePreviewAskSchema, rolePreviewSchema } from "../../../../core/api/web/access.ts";
-import type { AnyResource } from "../../../../core/api/web/documents.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import { isServedKind } from "../../../../core/kinds/service-kinds.ts";
 import { documentKind, readDocument } from "../../../../core/resources/document.ts";
-import { nodeDocument } from "../../../../core/resources/node.ts";
 import { type Role, roleDocument, roleSchema } from "../../../../core/resources/role.ts";
 import { type User, userSchema } from "../../../../core/resources/user.ts";
 import type { Api } from "../api/api.ts";
 import { apiRoute } from "../api/api-route.ts";
 import type { ReadYaml } from "./documents-reader.ts";
-import { ofKind } from "./resource-routes.ts";
+import { placesOf } from "./preview-places.ts";
+import { sentDocument, yamlOf } from "./sent-document.ts";
 
 const userDocument = documentKind("resource", userSchema, { what: "the user" });
-/** Maximum users and resources that are compared, and changes in an answer. */
-const most = { users: 50, resources: 200, changes: 500 } as const;
+/** Maximum users that are compared, and changes in an answer. */
+const most = { users: 50, changes: 500 } as const;
 
 /**
  * `POST /webapi/v1/role-preview`: what each holder of a role would gain and lose if it were stored as it is sent; nothing is stored. It compares what the caller
@@ -37,28 +33,20 @@ export function rolePreviewRoute(api: Api, { now, readYaml }: { readonly now: ()
       // First: a caller without the rights is refused, and audited, once.
       const stored = await auth.listResources({ kind: "role" });
       const people = await auth.listResources({ kind: "user" });
-      const role = await roleOf(body, async (yaml) => await readYaml(browser.user, yaml));
+      const sent = { yaml: body.yaml, json: body.role };
+      const role = await sentDocument({ kind: "role", schema: roleSchema }, sent, async (yaml) => await readYaml(browser.user, yaml));
+      requireReadable(role);
       const facts = await readFacts(auth, { role, more: body.users, stored, people });
       const compared = await compare(facts, { role, now: now(), signal });
-      return { role, yaml: stringify(role, { lineWidth: 0 }), ...compared };
+      return { role, yaml: yamlOf(role), ...compared };
     },
   });
 }
 
 /** Throws `invalid` for what could not be stored. */
-async function roleOf(
-  { yaml, role: sent }: Pick<z.output<typeof rolePreviewAskSchema>, "yaml" | "role">,
-  read: (yaml: string) => Promise<AnyResource>,
-): Promise<Role> {
-  if ((yaml === undefined) === (sent === undefined)) throw new PlatformError("invalid", "send either the role's yaml, or the role");
-  const parsed = roleSchema.safeParse(sent ?? ofKind("role", await read(yaml ?? "")));
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    throw new PlatformError("invalid", `the role is malformed at ${issue?.path.join(".") || "the top"}: ${issue?.message ?? "it is not a role"}`);
-  }
-  const problems = unreadableParts(parsed.data);
+function requireReadable(role: Role): void {
+  const problems = unreadableParts(role);
   if (problems.length > 0) throw new PlatformError("invalid", problems.slice(0, 8).join("; "));
-  return parsed.data;
 }
 
 interface Facts {
@@ -80,36 +68,17 @@ interface FactsAsk {
 }
 
 async function readFacts(auth: AuthClient, { role, more, stored, people }: FactsAsk): Promise<Facts> {
-  const [nodes, offered] = await Promise.all([auth.listResources({ kind: "node", limit: most.resources }), auth.listOffered({})]);
+  const { places, isPartial } = await placesOf(auth);
   const known = people.resources.map(({ json }) => readDocument(userDocument, json));
   const missing = more.find((name) => !known.some(({ metadata }) => metadata.name === name));
   if (missing !== undefined) throw new PlatformError("not_found", `there is no user ${JSON.stringify(missing)}`);
   const users = known.filter(({ metadata, spec }) => spec.roles.includes(role.metadata.name) || more.includes(metadata.name));
-  const hosts = nodes.resources.map(({ json }) => hostAsk(json));
-  const served = offered.resources.flatMap(servedAsk);
-  // Each of the two has at least half of the room.
-  const half = most.resources / 2;
-  const places = [
-    ...hosts.slice(0, most.resources - Math.min(half, served.length)),
-    ...served.slice(0, most.resources - Math.min(half, hosts.length)),
-  ];
   return {
     users: users.slice(0, most.users),
     roles: stored.resources.map(({ json }) => readDocument(roleDocument, json)),
     places,
-    isPartial: users.length > most.users || nodes.cursor !== "" || places.length < hosts.length + served.length,
+    isPartial: isPartial || users.length > most.users,
   };
-}
-
-function hostAsk(json: string): SshAsk {
-  const { metadata, spec } = readDocument(nodeDocument, json);
-  return { kind: "ssh", node: { id: metadata.name, name: spec.hostname, labels: metadata.labels ?? {} } };
-}
-
-function servedAsk({ kind, name, labels, details }: Awaited<ReturnType<AuthClient["listOffered"]>>["resources"][number]): readonly ServedAsk[] {
-  if (!isServedKind(kind)) return [];
-  const served = { name, labels };
-  return [kind === "db" ? { kind, served, makesAccounts: details.admin_user !== undefined } : { kind, served }];
 }
 
 /** One user after the other, so that other requests are served meanwhile. */

@@ -1,20 +1,30 @@
-import type { AnyResource } from "../../../../core/api/web/documents.ts";
-import { windowPreviewAskSchema, windowPreviewSchema } from "../../../../core/api/web/fleet.ts";
+import type { AuthClient } from "../../../../core/api/auth-client.ts";
+import { rolloutPreviewAskSchema, rolloutPreviewSchema, windowPreviewAskSchema, windowPreviewSchema } from "../../../../core/api/web/fleet.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import { readDocument } from "../../../../core/resources/document.ts";
-import { type Maintenance, maintenanceSchema } from "../../../../core/resources/maintenance.ts";
+import { documentKind, readDocument } from "../../../../core/resources/document.ts";
+import { type Maintenance, maintenanceName, maintenanceSchema } from "../../../../core/resources/maintenance.ts";
 import { shownWindows, windowAfter } from "../../../../core/resources/maintenance-windows.ts";
 import { upgradePlanDocument } from "../../../../core/resources/upgrade-plan.ts";
+import { type Freeze, upgradeRolloutSchema } from "../../../../core/resources/upgrade-rollout.ts";
 import type { Api } from "../api/api.ts";
 import { apiRoute } from "../api/api-route.ts";
 import type { ReadYaml } from "./documents-reader.ts";
-import { ofKind } from "./resource-routes.ts";
+import { sentDocument, yamlOf } from "./sent-document.ts";
+
+const kind = "cluster_maintenance_config";
+const maintenanceDocument = documentKind("resource", maintenanceSchema, { what: "the maintenance configuration" });
+
+export interface PreviewServices {
+  readonly now: () => Date;
+  readonly readYaml: ReadYaml;
+}
 
 /**
- * `POST /webapi/v1/maintenance-preview`: the windows that a maintenance configuration would give if it were stored as it is sent; nothing is stored. It shows the
- * freezes of the plan, so it needs the right to read that.
+ * `POST /webapi/v1/maintenance-preview` and `/rollout-preview`: the windows that a maintenance configuration, or the freezes of a roll-out, would give if they were
+ * stored as they are sent; nothing is stored. They need the right to read the plan.
  */
-export function windowPreviewRoute(api: Api, { now, readYaml }: { readonly now: () => Date; readonly readYaml: ReadYaml }): void {
+export function windowPreviewRoutes(api: Api, services: PreviewServices): void {
+  const { now, readYaml } = services;
   apiRoute(api, {
     method: "POST",
     path: "/webapi/v1/maintenance-preview",
@@ -25,16 +35,44 @@ export function windowPreviewRoute(api: Api, { now, readYaml }: { readonly now: 
       // First: a caller without the right is refused, and audited.
       const plan = readDocument(upgradePlanDocument, (await auth.getUpgradePlan({ brief: true })).json);
       const freezes = (plan.freezes ?? []).map(({ from, until, reason }) => ({ from, to: until, reason }));
-      const config = configOf(await readYaml(browser.user, body.yaml));
-      return { windows: shownWindows({ window: (after) => windowAfter(config, after), freezes, now: now().getTime() }) };
+      const sent = { yaml: body.yaml, json: body.config };
+      const config = await sentDocument({ kind, schema: maintenanceSchema }, sent, async (yaml) => await readYaml(browser.user, yaml));
+      return { config, yaml: yamlOf(config), windows: windowsOf(config, freezes, now()) };
+    },
+  });
+  addRollout(api, services);
+}
+
+function addRollout(api: Api, { now, readYaml }: PreviewServices): void {
+  apiRoute(api, {
+    method: "POST",
+    path: "/webapi/v1/rollout-preview",
+    summary: "Shows the next maintenance windows if this roll-out, with its freezes, were stored; it is not stored.",
+    bodyLimit: 256 * 1024,
+    schema: { body: rolloutPreviewAskSchema, answer: rolloutPreviewSchema },
+    handler: async ({ auth, browser, body }) => {
+      // First: a caller without the right is refused, and audited.
+      await auth.getUpgradePlan({ brief: true });
+      const sent = { yaml: body.yaml, json: body.rollout };
+      const schema = { kind: "upgrade_rollout", schema: upgradeRolloutSchema };
+      const rollout = await sentDocument(schema, sent, async (yaml) => await readYaml(browser.user, yaml));
+      const config = body.windows ? await storedConfig(auth) : undefined;
+      const windows = config === undefined ? [] : windowsOf(config, rollout.spec.freezes, now());
+      return { rollout, yaml: yamlOf(rollout), windows };
     },
   });
 }
 
-/** Throws `invalid` for what could not be stored. */
-function configOf(document: AnyResource): Maintenance {
-  const parsed = maintenanceSchema.safeParse(ofKind("cluster_maintenance_config", document));
-  if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  throw new PlatformError("invalid", `${issue?.path.join(".") || "the document"}: ${issue?.message ?? "it is not a maintenance configuration"}`);
+function windowsOf(config: Maintenance, freezes: readonly Freeze[], now: Date): ReturnType<typeof shownWindows> {
+  return shownWindows({ window: (after) => windowAfter(config, after), freezes, now: now.getTime() });
+}
+
+/** Undefined: there is none. */
+async function storedConfig(auth: Pick<AuthClient, "getResource">): Promise<Maintenance | undefined> {
+  try {
+    return readDocument(maintenanceDocument, (await auth.getResource({ kind, name: maintenanceName })).json);
+  } catch (thrown) {
+    if (thrown instanceof PlatformError && thrown.code === "not_found") return undefined;
+    throw thrown;
+  }
 }
