@@ -3,6 +3,7 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { qrPath } from "../../control/proxy/web-api/authenticator-picture.ts";
 import { type DemoCluster, startDemoCluster } from "../inside/demo-cluster.ts";
 import { enrolUser } from "../inside/enrol-user.ts";
 import { startTestCluster, type TestCluster } from "../inside/open-cluster.ts";
@@ -40,7 +41,7 @@ const everywhere: readonly Look[] =
         ["dark", 320],
       ];
 /** Scenes of what the demo's agents have reported, which the cluster forgets within minutes: a busy machine may come too late for them. */
-const fleeting = ["palette", "app", "database", "kube-cluster", "session"];
+const fleeting = ["palette", "app", "database", "own-access", "kube-cluster", "session"];
 
 const maintenance =
   "kind: cluster_maintenance_config\nversion: v1\nmetadata:\n  name: cluster-maintenance-config\nspec:\n  agent_upgrades:\n    utc_start_hour: 21\n";
@@ -79,6 +80,13 @@ async function demoPods(route: Route): Promise<void> {
   await route.fulfill({ json: { pods, has_more: false } });
 }
 
+/** A new authenticator without a code of the old one: the demo's user has used up those of this minute. */
+async function demoAuthenticator(route: Route): Promise<void> {
+  const secret = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP";
+  const uri = `otpauth://totp/main:ann?issuer=main&secret=${secret}&algorithm=SHA1&digits=6&period=30`;
+  await route.fulfill({ json: { uri, secret: secret.replaceAll(/(.{4})(?=.)/g, "$1 "), picture: qrPath(uri) } });
+}
+
 const button = (name: string) => async (page: Page) => await page.getByRole("button", { name, exact: true }).first().click();
 
 describe.skipIf(!hasProgram("chromium"))("the pages of the Web UI, for readers without a mouse, a screen or good eyes", () => {
@@ -113,6 +121,7 @@ describe.skipIf(!hasProgram("chromium"))("the pages of the Web UI, for readers w
     [page, lonely, stranger] = [await open(), await open(), await open()];
     site = siteOf(demo.cluster);
     await page.route("**/webapi/v1/kube-*", demoPods);
+    await page.route("**/webapi/v1/authenticator", demoAuthenticator);
     await logIn(page, site, demo.boss);
     await logIn(lonely, siteOf(empty), first);
   });
@@ -167,6 +176,7 @@ describe.skipIf(!hasProgram("chromium"))("the pages of the Web UI, for readers w
     { name: "app", path: "/web/apps", act: button("invoices") },
     { name: "databases", path: "/web/databases", looks: everywhere },
     { name: "database", path: "/web/databases", act: button("orders") },
+    { name: "own-access", path: "/web/databases", looks: everywhere, act: ownAccess },
     { name: "kubernetes", path: "/web/kubernetes", looks: everywhere },
     { name: "kube-cluster", path: "/web/kubernetes", act: button("prod-eu") },
     { name: "pods", path: "/web/kubernetes/prod-eu", looks: everywhere },
@@ -187,8 +197,9 @@ describe.skipIf(!hasProgram("chromium"))("the pages of the Web UI, for readers w
     { name: "updates", path: "/web/updates?zone=Asia%2FTokyo", looks: everywhere },
     { name: "host-plan", path: "/web/updates", looks: narrow, act: button("api-2.ams") },
     { name: "maintenance", path: "/web/updates", looks: everywhere, act: windows },
+    { name: "freezes", path: "/web/updates", looks: everywhere, act: freezes },
     { name: "users", path: "/web/users", looks: everywhere },
-    { name: "user", path: "/web/users", looks: everywhere, act: button("ben") },
+    { name: "user", path: "/web/users", looks: everywhere, act: user },
     { name: "invite-link", path: "/web/users", act: button("Invite or reset… ben") },
     { name: "roles", path: "/web/roles", looks: everywhere },
     { name: "role", path: "/web/roles", looks: everywhere, act: role },
@@ -199,6 +210,7 @@ describe.skipIf(!hasProgram("chromium"))("the pages of the Web UI, for readers w
     { name: "explained", path: "/web/explain", looks: everywhere, act: explained },
     { name: "account", path: "/web/account", looks: everywhere },
     { name: "password", path: "/web/account", act: button("Change password…") },
+    { name: "authenticator", path: "/web/account", looks: everywhere, act: authenticator },
   ];
 
   async function palette(of: Page): Promise<void> {
@@ -241,6 +253,13 @@ describe.skipIf(!hasProgram("chromium"))("the pages of the Web UI, for readers w
     await of.getByText("host web-1.fra as postgres").waitFor();
   }
 
+  async function user(of: Page): Promise<void> {
+    await button("ben")(of);
+    const roles = of.getByRole("group", { name: "Roles" });
+    await roles.getByRole("checkbox", { name: /^auditor / }).check();
+    await of.getByText("ben gains").first().waitFor();
+  }
+
   async function windows(of: Page): Promise<void> {
     await button("Maintenance window…")(of);
     await of.getByLabel("Document in YAML").fill(`${maintenance}    weekdays: [Wed]\n`);
@@ -249,6 +268,31 @@ describe.skipIf(!hasProgram("chromium"))("the pages of the Web UI, for readers w
     await of.getByRole("dialog").getByText("is not a weekday").waitFor();
     await of.getByLabel("Document in YAML").fill(`${maintenance}    weekdays: [Wed]\n`);
     await of.getByRole("dialog").getByText("is not a weekday").waitFor({ state: "detached" });
+  }
+
+  async function freezes(of: Page): Promise<void> {
+    await button("Roll-out…")(of);
+    await button("Add a freeze")(of);
+    const freeze = of.getByRole("group", { name: /^Freeze / }).last();
+    await freeze.getByLabel("To").fill("2100-01-02");
+    await freeze.getByLabel("Reason").fill("inventory");
+    await of.getByRole("dialog").getByText("inventory", { exact: true }).first().waitFor({ state: "attached" });
+  }
+
+  async function ownAccess(of: Page): Promise<void> {
+    await button("Check access…")(of);
+    await of.getByLabel("Database", { exact: true }).fill("orders");
+    await of.getByLabel("Account").fill("root");
+    await of.keyboard.press("Enter");
+    await of.getByRole("list", { name: "What each role says" }).waitFor();
+  }
+
+  async function authenticator(of: Page): Promise<void> {
+    await button("Replace authenticator…")(of);
+    await of.getByLabel("Password").fill("a password");
+    await of.getByLabel("Code").fill("123456");
+    await of.keyboard.press("Enter");
+    await of.getByRole("img", { name: "QR code of the new authenticator" }).waitFor();
   }
 
   async function token(of: Page): Promise<void> {
