@@ -85,7 +85,6 @@ test("events that share fields are written as if each were made by itself, and w
         expect(line).toBe(expected);
       }
     }),
-    { numRuns: 200 },
   );
 });
 
