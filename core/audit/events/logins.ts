@@ -7,8 +7,8 @@ export const loginEvents = auditEvents({
   /** `user` changed the own password. */
   "user.password_change": { code: ["T1014I", "T1014W"], fields: { ...outcome, user: short } },
   /** `user` asked for another authenticator, and then confirmed it. */
-  "user.authenticator_start": { code: ["T1015I", "T1015W"], fields: { ...outcome, user: short } },
-  "user.authenticator_change": { code: ["T1016I", "T1016W"], fields: { ...outcome, user: short } },
+  "user.authenticator_start": { code: ["T1017I", "T1017W"], fields: { ...outcome, user: short } },
+  "user.authenticator_change": { code: ["T1018I", "T1018W"], fields: { ...outcome, user: short } },
   /** `user` ended a session of `name` in a browser. */
   "browser_session.end": { code: "T1012I", fields: { ...change, sid: short } },
   /** A one-time code for a session with a resource: a host's id for `ssh`, a session's for `join`. */
