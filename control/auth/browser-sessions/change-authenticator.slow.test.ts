@@ -35,9 +35,9 @@ test("the new authenticator counts after a code of it, and the old one no longer
   await expect(proxy.getBrowserSession({}, by(other))).rejects.toMatchObject({ code: "unauthenticated" });
   await expect(open()).rejects.toMatchObject({ code: "unauthenticated" });
   expect(await proxy.getBrowserSession({}, by(await open({ ...alice, otpauthUri })))).toMatchObject({ user: "alice" });
-  expect(await t.events("user.authenticator_start")).toMatchObject([{ success: true, user: "alice", "addr.remote": browserAddress, code: "T1015I" }]);
+  expect(await t.events("user.authenticator_start")).toMatchObject([{ success: true, user: "alice", "addr.remote": browserAddress, code: "T1017I" }]);
   expect(await t.events("user.authenticator_change")).toMatchObject([
-    { success: true, user: "alice", "addr.remote": browserAddress, code: "T1016I" },
+    { success: true, user: "alice", "addr.remote": browserAddress, code: "T1018I" },
   ]);
   expect(await t.events("browser_session.end")).toMatchObject([{ user: "alice", sid: other.id }]);
   const secret = new URL(otpauthUri).searchParams.get("secret") ?? "";
@@ -52,7 +52,7 @@ test.for([
   await expect(proxy.startAuthenticator({ password: alice.password, code: code(), ...changed }, mine)).rejects.toMatchObject({ code: "denied" });
   await expect(proxy.confirmAuthenticator({ code: code() }, mine)).rejects.toMatchObject({ code: "not_found" });
   expect(await proxy.getBrowserSession({}, by(await open()))).toMatchObject({ user: "alice" });
-  expect(await t.events("user.authenticator_start")).toMatchObject([{ success: false, user: "alice", code: "T1015W" }]);
+  expect(await t.events("user.authenticator_start")).toMatchObject([{ success: false, user: "alice", code: "T1017W" }]);
   expect(await t.events("access.denied")).toEqual([]);
 });
 
@@ -71,7 +71,7 @@ test("a change that ends in the middle leaves the old authenticator valid, also 
   const mine = by(await open());
   const { otpauthUri } = await started(mine);
   await expect(proxy.confirmAuthenticator({ code: "000000" }, mine)).rejects.toMatchObject({ code: "denied" });
-  expect(await t.events("user.authenticator_change")).toMatchObject([{ success: false, user: "alice", code: "T1016W" }]);
+  expect(await t.events("user.authenticator_change")).toMatchObject([{ success: false, user: "alice", code: "T1018W" }]);
   await expect(open({ ...alice, otpauthUri })).rejects.toMatchObject({ code: "unauthenticated" });
   await open();
 });
