@@ -72,6 +72,12 @@ describe("a certificate of a proxy in the name of a user of its database port", 
     });
     world.t.forward(60_000);
     const client = world.t.connect({ certificate: carla.tlsCertificate, privateKey: carla.tlsPrivateKey });
+    // Programs ask before they start a client where nothing there goes without a code.
+    const needed = async () => (await client.listOffered({ kind: "db" })).resources.map(({ name, needsCode }) => [name, needsCode]);
+    expect(await needed()).toEqual([["orders", true]]);
+    await world.putRole("careful", { options: { require_session_mfa: false }, allow });
+    expect(await needed()).toEqual([["orders", false]]);
+    await world.putRole("careful", { options: { require_session_mfa: true }, allow });
     const code = codeAt(user.otpauthUri, world.t.now());
     const confirmed = await client.signSession({ kind: "db", name: "orders", account: "reader", code, tlsPublicKey: generateKeys().tlsPublicKey });
     const userCertificate = derOf(confirmed.tlsCertificate);
