@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Lock } from "../../../core/resources/lock.ts";
 import type { Role } from "../../../core/resources/role.ts";
-import { type Candidate, findTarget, type RecordedTarget, type TargetFacts } from "./find-target.ts";
+import { type Candidate, findTarget, type RecordedTarget, requireMfa, type TargetFacts } from "./find-target.ts";
 
 const [idA, idB, idC] = ["aaaaaaaa", "bbbbbbbb", "cccccccc"].map((first) => `${first}-1111-4111-8111-111111111111`) as [string, string, string];
 const now = new Date("2026-11-22T12:00:00Z");
@@ -23,16 +23,17 @@ const away = (id: string, labels: Record<string, string> = { env: "prod" }): Rec
   since,
 });
 
+const identity = {
+  kind: "user",
+  name: "alice",
+  roles: ["ops"],
+  traits: {},
+  principals: { ssh: { login: ["root"] } },
+  cluster: "c",
+  validBefore: new Date(8.64e15),
+} as const;
+
 function find(facts: Partial<TargetFacts<Candidate>>): string | PlatformError {
-  const identity = {
-    kind: "user",
-    name: "alice",
-    roles: ["ops"],
-    traits: {},
-    principals: { ssh: { login: ["root"] } },
-    cluster: "c",
-    validBefore: new Date(8.64e15),
-  } as const;
   const plain = { target: "web-1", candidates: [here(idA)], recorded: [], identity, roles: [role], locks: [], login: "root", clientIp: "", now };
   try {
     return findTarget({ ...plain, ...facts }).identity.id;
@@ -71,5 +72,26 @@ describe("a host that is away keeps its name", () => {
 
   test("and is not a connected host: without another, no stream is opened to it", () => {
     expect(find({ candidates: [], recorded: [away(idB)] })).toMatchObject({ code: "not_found" });
+  });
+});
+
+describe("where a role demands a one-time code", () => {
+  const careful: Role = { ...role, spec: { ...role.spec, options: { require_session_mfa: true } } };
+  const roles = [careful];
+  const confirmed = (name: string) => ({ ...identity, mfa: { device: "otp", kind: "ssh", name, until: "2026-11-22T20:00:00Z" } });
+  const facts = { roles, locks: [], login: "root", clientIp: "", now };
+
+  test("a name means the host all the same, which then needs the code", () => {
+    expect(find({ roles })).toBe(idA);
+    expect(find({ roles, candidates: [here(idA), here(idB)] })).toMatchObject({ code: "conflict" });
+    for (const login of ["root", ""])
+      expect(() => requireMfa(here(idA), { ...facts, login, identity })).toThrow(expect.objectContaining({ code: "mfa_required" }));
+    expect(() => requireMfa(here(idA), { ...facts, identity: confirmed(idA) })).not.toThrow();
+  });
+
+  test("a code for one host of a name opens no other", () => {
+    expect(find({ roles, candidates: [here(idA), here(idB)], identity: confirmed(idB) })).toBe(idB);
+    expect(find({ roles, identity: confirmed(idB) })).toMatchObject({ code: "denied", message: expect.stringContaining(`was for ssh "${idB}"`) });
+    expect(() => requireMfa(here(idA), { ...facts, identity: confirmed(idB) })).toThrow(expect.objectContaining({ code: "denied" }));
   });
 });
