@@ -84,6 +84,20 @@ describe.skipIf(noPostgres !== undefined)(`two agents for one database${because(
     expect(listening.split("\n").filter((line) => line !== "" && !line.includes("squid"))).toEqual([]);
   });
 
+  test("a tunnel that is open goes on with the certificate of a newer login, and carries 20 connections at once", { timeout: 120_000 }, async () => {
+    await using local = await databaseTunnel(world.alice, "orders", ["--tunnel"]);
+    expect((await psql(local.port, ["select 1"])).status).toBe(0);
+    await putRole(world.cluster, "late", { allow: { db_labels: { env: "test" }, db_users: ["auditor"], db_names: ["orders"] } });
+    await world.server.sql("create role auditor login");
+    await world.cluster.admin("users", "update", "alice", "--set-roles=dba,late");
+    const before = await psql(local.port, ["select current_user"], "auditor");
+    expect(before.stderr).toMatch(/alice may not connect as auditor/);
+    expect((await world.alice.login()).status).toBe(0);
+    const all = await Promise.all(Array.from({ length: 20 }, () => psql(local.port, ["select current_user"], "auditor")));
+    expect(new Set(all.map(({ stdout, stderr }) => stdout + stderr))).toEqual(new Set(["auditor\n"]));
+    await audited(world.cluster, "db.session.start", { user: "alice", db_user: "auditor", success: true });
+  });
+
   test("an agent that is cut off from the database is avoided within 30 seconds, also by a tunnel that has used it", {
     timeout: 120_000,
   }, async () => {
@@ -139,20 +153,6 @@ describe.skipIf(noPostgres !== undefined)(`two agents for one database${because(
     await world.server.again();
     await output("nft", ["flush", "chain", "inet", "fw", "cut"], { netns: network.netns });
     expect(await psql(local.port, ["select 1"])).toMatchObject({ status: 0, stdout: "1\n" });
-  });
-
-  test("a tunnel that is open goes on with the certificate of a newer login, and carries 20 connections at once", { timeout: 120_000 }, async () => {
-    await using local = await databaseTunnel(world.alice, "orders", ["--tunnel"]);
-    expect((await psql(local.port, ["select 1"])).status).toBe(0);
-    await putRole(world.cluster, "late", { allow: { db_labels: { env: "test" }, db_users: ["auditor"], db_names: ["orders"] } });
-    await world.server.sql("create role auditor login");
-    await world.cluster.admin("users", "update", "alice", "--set-roles=dba,late");
-    const before = await psql(local.port, ["select current_user"], "auditor");
-    expect(before.stderr).toMatch(/alice may not connect as auditor/);
-    expect((await world.alice.login()).status).toBe(0);
-    const all = await Promise.all(Array.from({ length: 20 }, () => psql(local.port, ["select current_user"], "auditor")));
-    expect(new Set(all.map(({ stdout, stderr }) => stdout + stderr))).toEqual(new Set(["auditor\n"]));
-    await audited(world.cluster, "db.session.start", { user: "alice", db_user: "auditor", success: true });
   });
 
   test("where a role demands a code, a tunnel asks once for 20 connections, and other accounts need none", { timeout: 180_000 }, async () => {

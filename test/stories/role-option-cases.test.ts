@@ -14,9 +14,12 @@ import { until } from "../world/until.ts";
 /** Every option of a role by the real programs: a case where it allows, and one where it refuses. */
 describe("the options of roles", () => {
   let cluster: Cluster;
+  /** Logged in at the start: the next code is there by the time that it is needed. */
+  let careful: User;
   beforeAll(async () => {
     cluster = await startCluster();
     await cluster.agent({ name: "web-1" });
+    careful = await holder({ require_session_mfa: true });
   }, 120_000);
   afterAll(async () => {
     await cluster?.[Symbol.asyncDispose]();
@@ -145,7 +148,7 @@ describe("the options of roles", () => {
     require_session_mfa: {
       allows: async () => {
         expect((await ssh(await holder({ require_session_mfa: false }), "echo in")).stdout).toBe("in\n");
-        const user = await holder({ require_session_mfa: true });
+        const user = careful;
         // Its standard input is for the command: the code comes from the terminal.
         const piped = tshInTerminal(user, ["ssh", "root@web-1", "cat; echo in"], "printf 'data\n' | ");
         await typeCode(user, piped);
@@ -183,8 +186,10 @@ describe("the options of roles", () => {
         const second = await ssh(user, "echo second");
         expect(second).toMatchObject({ stdout: "" });
         expect(second.stderr).toMatch(/u\d+ already has 1 connection to this cluster \(max_connections\)/);
-        const events = await cluster.admin("audit", "ls", "--format=json", "--event=session.rejected", `--user=${user.name}`);
-        expect(events).toContain('"maximum":1');
+        await until("the refusal is audited", async () => {
+          const events = await cluster.admin("audit", "ls", "--format=json", "--event=session.rejected", `--user=${user.name}`);
+          return events.includes('"maximum":1');
+        });
         await first[Symbol.asyncDispose]();
       },
     },
