@@ -14,6 +14,8 @@ export interface ProfileSource {
   current(): Promise<Profile>;
   /** Asks for a one-time code, because this profile was refused for want of one. Left out: it is not asked for here. */
   confirm?(refused: Profile): Promise<Profile>;
+  /** Gives up what was confirmed, as this profile was refused nevertheless: from another address, for example. The next connection is asked for a code. */
+  forget?(refused: Profile): void;
 }
 
 /** How often a profile is read that is being replaced at this moment, and the delay between. */

@@ -71,12 +71,13 @@ async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   return await result;
 }
 
-/** On the terminal, also where standard input is a file or a pipe: its bytes are for the session. */
+/** On the terminal, also where standard input or error is a file or a pipe: its bytes are for, or of, the session. */
 async function askCode(io: CliIo, shown: string): Promise<string> {
   const question = `Enter the code of your authenticator for ${shown}`;
-  if (io.stdin.isTTY === true) return (await askSecrets(io, [question]))[0] ?? "";
-  using terminal = openTerminal();
-  if (terminal !== undefined) return (await askSecrets({ ...io, stdin: terminal.input, stderr: terminal.output }, [question]))[0] ?? "";
+  const hasTerminal = io.stdin.isTTY === true && io.stderr.isTTY === true;
+  using terminal = hasTerminal ? undefined : openTerminal();
+  const asked = terminal === undefined ? io : { ...io, stdin: terminal.input, stderr: terminal.output };
+  if (asked.stdin.isTTY === true) return (await askSecrets(asked, [question]))[0] ?? "";
   throw new PlatformError("mfa_required", `a session with ${shown} needs a one-time code, and there is no terminal to ask for it`, {
     hint: "run this command on a terminal",
   });

@@ -176,7 +176,7 @@ export function pinsSourceIp(roles: readonly Role[]): boolean {
  * at once: a certificate issued before without an address is refused. Pure.
  */
 export function refuseSourceIp(identity: UserIdentity, roles: readonly Role[], clientIp: string | undefined): PlatformError | undefined {
-  const { name, sourceIp } = identity;
+  const { name, sourceIp, mfa } = identity;
   const hint = "log in from here with: tsh login";
   if (sourceIp === undefined) {
     if (!pinsSourceIp(roles)) return undefined;
@@ -186,7 +186,8 @@ export function refuseSourceIp(identity: UserIdentity, roles: readonly Role[], c
   }
   if (sourceIp === clientIp) return undefined;
   const from = clientIp === undefined || clientIp === "" ? "the client's is not known here" : `the client is at ${clientIp}`;
-  return new PlatformError("denied", `access denied: the certificate of ${name} is bound to the address ${sourceIp}, and ${from} (pin_source_ip)`, {
-    hint,
-  });
+  const bound = `access denied: the certificate of ${name} is bound to the address ${sourceIp}`;
+  if (mfa !== undefined)
+    return new PlatformError("denied", `${bound}, where its one-time code was given, and ${from}`, { hint: "connect again, with a new code" });
+  return new PlatformError("denied", `${bound}, and ${from} (pin_source_ip)`, { hint });
 }

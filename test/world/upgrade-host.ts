@@ -78,7 +78,9 @@ curl -fsS https://${this.#cluster.proxy}/scripts/install.sh | sh -s -- ${package
 
   /** From its file: the command that shows it would cost a fifth of a second of a processor, for each run in each story. */
   async state(): Promise<UpdaterState> {
-    const { reason = "never_ran", detail = "", ...rest } = parseState(await this.machine.read("/var/lib/platform-upgrade/state")) ?? {};
+    // There is none before the first run.
+    const { stdout } = await this.machine.run(["cat", "/var/lib/platform-upgrade/state"]);
+    const { reason = "never_ran", detail = "", ...rest } = parseState(stdout) ?? {};
     return { ...rest, reason, detail };
   }
 

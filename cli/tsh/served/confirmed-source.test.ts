@@ -43,12 +43,35 @@ async function logIn(): Promise<Profile> {
 function terminal() {
   const io = memoryIo();
   Object.assign(io.stdin, { isTTY: true });
+  Object.assign(io.stderr, { isTTY: true });
   return io;
 }
 
 const prompts = (io: { err(): string }): number => io.err().split("Enter the code of your authenticator for wiki: ").length - 1;
 const wiki = { kind: "app", name: "wiki" };
 const refusal = new PlatformError("mfa_required", "a code is needed");
+
+test("a confirmation that is refused, as from another address, is given up: the next connection asks once more", async () => {
+  const login = await logIn();
+  const io = terminal();
+  const source = confirmedSource(io, { current: async () => login }, wiki);
+  const needsCode = async (profile: Profile): Promise<Profile> => {
+    if (profile.own === undefined) throw refusal;
+    return profile;
+  };
+  const answer = (): void => void io.stdin.write(`${freshCode()}\n`);
+  answer();
+  const first = await openWithCode(source, await source.current(), needsCode);
+  expect(await openWithCode(source, await source.current(), needsCode)).toEqual(first);
+  const elsewhere = openWithCode(source, await source.current(), async () => {
+    throw new PlatformError("denied", "bound to the address 10.0.0.1");
+  });
+  await expect(elsewhere).rejects.toMatchObject({ code: "denied" });
+  answer();
+  const second = await openWithCode(source, await source.current(), needsCode);
+  expect(second.secrets.tlsCertificate).not.toBe(first.secrets.tlsCertificate);
+  expect(prompts(io)).toBe(2);
+});
 
 test("connections that come together are confirmed by one prompt, and those after it need none, until a newer login takes its place", async () => {
   const login = await logIn();

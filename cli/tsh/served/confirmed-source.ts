@@ -1,3 +1,4 @@
+import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { CliIo } from "../../io.ts";
 import type { ProfileSource } from "../../profile/follow-profile.ts";
 import type { Profile } from "../../profile/profile.ts";
@@ -33,6 +34,9 @@ export function confirmedSource(io: CliIo, source: ProfileSource, target: CodeTa
       });
       return await asking;
     },
+    forget: ({ secrets }) => {
+      if (held?.profile.secrets.tlsCertificate === secrets.tlsCertificate) held = undefined;
+    },
   };
 }
 
@@ -41,6 +45,7 @@ export async function openWithCode<T>(source: ProfileSource, profile: Profile, o
   try {
     return await open(profile);
   } catch (thrown) {
+    if (thrown instanceof PlatformError && thrown.code === "denied") source.forget?.(profile);
     if (source.confirm === undefined || !isMfaRequired(thrown)) throw thrown;
     return await open(await source.confirm(profile));
   }

@@ -157,6 +157,9 @@ export async function spendCode(context: AuthContext, ask: LoginTry, { spent, wr
     await context.storage.batch([credentialWrite(ask.user, spent.credential, spent), ...rememberLogin(ask, context.now()), ...writes]);
   } catch (thrown) {
     if (!(thrown instanceof PlatformError) || thrown.code !== "conflict") throw thrown;
-    throw new PlatformError("unauthenticated", "the password and code were changed during this login", { cause: thrown, hint: "log in again" });
+    throw new PlatformError("unauthenticated", "the password or the authenticator was changed meanwhile, or the code was used", {
+      cause: thrown,
+      hint: "log in again",
+    });
   }
 }

@@ -58,7 +58,12 @@ export async function openSsh(ask: StreamAsk<"ssh">, services: Services, chosen:
   const dialled = await dialShared(facts, access, services);
   const host = dialled?.host ?? findTarget(facts);
   chosen.host = host;
-  requireMfa(host, facts);
+  try {
+    requireMfa(host, facts);
+  } catch (thrown) {
+    dialled?.socket.destroy();
+    throw thrown;
+  }
   if (host.via === "sshd") requireEveryLogin(host, who);
   const opened =
     host.via === "sshd"
