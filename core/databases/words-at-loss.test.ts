@@ -101,6 +101,42 @@ test("Redis: the words come where a command has no reply yet, and nowhere else",
   for (const [steps, expected] of all) expect((await wordsAfter("redis", steps))?.toString()).toBe(expected);
 });
 
+const array = (line: string): Buffer => {
+  const words = line.split(" ");
+  return Buffer.from(`*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join("")}`);
+};
+
+test("Redis: there are no words after a command that has no reply, or from which on replies cannot be counted", async () => {
+  const subscribed = Buffer.from(">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n");
+  const all: readonly (readonly [string, Buffer | undefined])[] = [
+    ["SHUTDOWN", undefined],
+    ["shutdown\0x NOSAVE", undefined],
+    ["SUBSCRIBE a", subscribed],
+    ["CLIENT REPLY OFF", undefined],
+    ["client reply SKIP", undefined],
+    ["MONITOR", Buffer.from('+OK\r\n+1.5 [0 127.0.0.1:1] "GET" "k"\r\n')],
+    ["SCRIPT DEBUG YES", Buffer.from("+OK\r\n")],
+  ];
+  for (const [line, answer] of all) {
+    const answers: readonly Step[] = answer === undefined ? [] : [["server", answer]];
+    for (const bytes of [array(line), Buffer.from(`${line.replace(/\0./, "")}\r\n`)]) {
+      const byByte = Array.from(bytes, (byte): Step => ["client", Buffer.of(byte)]);
+      for (const sent of [[["client", bytes]] as const, byByte]) {
+        expect([line, await wordsAfter("redis", [...sent, ...answers])]).toEqual([line, undefined]);
+        expect([line, await wordsAfter("redis", [...sent, ...answers, ["client", get]])]).toEqual([line, undefined]);
+      }
+    }
+  }
+});
+
+test("Redis: other commands of these names are counted; an empty array is not, and a line with quotes could be any", async () => {
+  for (const line of ["CLIENT INFO", "SCRIPT LOAD return", "SET shutdown reply", "PUBLISH subscribe a"])
+    for (const bytes of [array(line), Buffer.from(`${line}\r\n`)])
+      expect([line, String(await wordsAfter("redis", [["client", bytes]]))]).toEqual([line, lost]);
+  for (const line of ["*0\r\n", " \r\n", '"SHUTDOWN"\r\n'])
+    expect([line, await wordsAfter("redis", [["client", Buffer.from(line)]])]).toEqual([line, undefined]);
+});
+
 test("never a word within a message, wherever the server's bytes are cut", async () => {
   const streams = {
     mysql: { asked: query, parts: rows },

@@ -1,10 +1,8 @@
+import { isUncounted } from "../../../core/databases/redis/uncounted-replies.ts";
 import type { StatementResult } from "../../../core/recording/statements.ts";
 import type { Settle } from "../engine.ts";
 import { type ClusterMap, clusterMapOf } from "./cluster/cluster-maps.ts";
 import { type Command, wordAt } from "./command.ts";
-
-/** Commands after which replies are not one for each command; SHUTDOWN has none. */
-const uncounted = new Set(["subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe", "monitor", "shutdown"]);
 
 /** Maximum number of commands whose results are awaited for the recording. */
 const maxAwaited = 4_096;
@@ -53,7 +51,7 @@ export class OpenAnswers {
     const isPlain = !this.#inTransaction;
     if (name === "multi") this.#inTransaction = true;
     else if (name === "exec" || name === "discard") this.#inTransaction = false;
-    this.#isUnsure ||= uncounted.has(name) || (name === "client" && sub === "reply") || (name === "script" && sub === "debug");
+    this.#isUnsure ||= isUncounted(name, sub);
     this.#sent += 1;
     if (map !== undefined) this.#maps.set(this.#sent, map);
     if (settle === undefined) return;

@@ -1,3 +1,5 @@
+import { OpeningWords } from "./opening-words.ts";
+
 /** Deepest nesting that is followed. Scripts reach some hundreds. */
 const maxDepth = 1_000;
 /** Digits of a length, at most: those of safe integers. */
@@ -21,7 +23,8 @@ const [error, push] = ["-".charCodeAt(0), ">".charCodeAt(0)] as const;
  * too deeply, is not followed any further.
  */
 export class ValueBoundaries {
-  readonly #isCommands: boolean;
+  /** Undefined: these are replies. */
+  readonly #opening: OpeningWords | undefined;
   /** Elements that are still to come, by depth; empty between two values. */
   readonly #open: number[] = [];
   /** Bytes of a text that are still to come, its CR LF included. */
@@ -36,10 +39,11 @@ export class ValueBoundaries {
   #type = 0;
   #isLost = false;
   #count = 0;
+  #isCounted = true;
 
   /** `isCommands`: the client's, among which lines of text may be. */
   constructor(isCommands = false) {
-    this.#isCommands = isCommands;
+    if (isCommands) this.#opening = new OpeningWords();
   }
 
   /** Whether all that came so far are whole values. */
@@ -57,16 +61,24 @@ export class ValueBoundaries {
     return this.#type === error;
   }
 
+  /** Whether each of the commands so far has one reply. */
+  get isCounted(): boolean {
+    return this.#isCounted;
+  }
+
   push(chunk: Buffer): void {
     for (let at = 0; at < chunk.length && !this.#isLost; ) {
       if (this.#left > 0) {
         const step = Math.min(this.#left, chunk.length - at);
         this.#left -= step;
+        this.#opening?.add(chunk.subarray(at, at + step));
         at += step;
         if (this.#left === 0) this.#completed();
       } else if (this.#inLine) {
         const end = chunk.indexOf(lf, at);
-        at = end < 0 ? chunk.length : end + 1;
+        const next = end < 0 ? chunk.length : end + 1;
+        this.#opening?.add(chunk.subarray(at, next));
+        at = next;
         if (end >= 0) this.#endOfLine();
       } else {
         const byte = chunk[at] ?? 0;
@@ -80,9 +92,11 @@ export class ValueBoundaries {
   #begin(type: number): void {
     const isFirst = this.#open.length === 0;
     const shape = valueShapes.get(type);
-    if (isFirst && this.#isCommands && shape !== "list") {
+    if (isFirst && this.#opening !== undefined && shape !== "list") {
       // The server reads over empty lines.
       if (type === cr || type === lf) return;
+      this.#opening.begin(true);
+      this.#opening.add(Buffer.of(type));
       this.#open.push(1);
       this.#inLine = true;
       return;
@@ -90,6 +104,7 @@ export class ValueBoundaries {
     if (isFirst) {
       this.#open.push(1);
       this.#type = type;
+      this.#opening?.begin(false);
     }
     if (shape === undefined) this.#isLost = true;
     else if (shape === "line") this.#inLine = true;
@@ -117,6 +132,7 @@ export class ValueBoundaries {
   }
 
   #text(length: number): void {
+    this.#opening?.beginWord();
     if (length < 0) this.#completed();
     else this.#left = length + 2;
   }
@@ -136,5 +152,6 @@ export class ValueBoundaries {
       if (left > 0) return void this.#open.push(left);
     }
     if (this.#type !== push) this.#count += 1;
+    if (this.#opening?.isCounted === false) this.#isCounted = false;
   }
 }
