@@ -279,7 +279,7 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     await page.getByLabel("Database", { exact: true }).fill("orders");
     await page.getByLabel("Account").fill("reader");
     await page.keyboard.press("Enter");
-    await page.getByText('no database "orders" that you may reach is offered now').waitFor();
+    await page.getByText('no agent offers a database "orders" that you may reach').waitFor();
     expect(await faultsOf(page)).toEqual([]);
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });

@@ -6,7 +6,7 @@ import { rolesNamed } from "../access/roles.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { listOffered } from "../inventory/live-offered.ts";
 import type { UserCaller } from "./caller.ts";
-import { mayReach } from "./permissions.ts";
+import { rolesReach } from "./permissions.ts";
 
 export interface OwnDatabaseAsk extends Pick<OfferedUse, "dbUser" | "dbName"> {
   readonly name: string;
@@ -14,11 +14,11 @@ export interface OwnDatabaseAsk extends Pick<OfferedUse, "dbUser" | "dbName"> {
 
 /**
  * Whether the caller may reach a database, and what each of the caller's own roles says. One that none of these roles reaches is answered like one that is not
- * there. Throws `conflict` while its agents disagree about it.
+ * there; a lock is named. Throws `conflict` while its agents disagree about it.
  */
 export async function explainOwnDatabase(context: AuthContext, caller: UserCaller, { name, ...use }: OwnDatabaseAsk): Promise<Explanation> {
   const { name: user, roles: held, traits } = caller.identity;
-  const reaches = await mayReach(context, caller);
+  const reaches = await rolesReach(context, caller);
   const listed = listOffered(context.offered, context.live, (one, serverId) => {
     if (one.kind !== "db" || one.name !== name) return false;
     return reaches({ kind: "db", served: one, without: ["user", "name"], serverId });
@@ -35,6 +35,6 @@ export async function explainOwnDatabase(context: AuthContext, caller: UserCalle
 }
 
 function unreached(name: string, roles: readonly string[]): Explanation {
-  const whose = roles.length === 0 ? "you have no role" : `db_labels of ${roles.join(", ")} decide that`;
-  return { allowed: false, reason: `no database ${JSON.stringify(name)} that you may reach is offered now; ${whose}`, roles: [] };
+  const whose = roles.length === 0 ? "you have no role" : `check db_labels in your roles (${roles.join(", ")})`;
+  return { allowed: false, reason: `no agent offers a database ${JSON.stringify(name)} that you may reach; ${whose}`, roles: [] };
 }

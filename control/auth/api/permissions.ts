@@ -163,6 +163,12 @@ export async function mayReach(context: AuthContext, { identity, address }: User
   return reaching({ identity, roles, locks: await listLocks(context.storage), clientIp: ipOf(address), now: context.now() });
 }
 
+/** As `mayReach`, without locks: for an explanation, which names the lock. */
+export async function rolesReach(context: AuthContext, { identity, address }: UserCaller): Promise<(ask: SshAsk | ServedAsk) => boolean> {
+  const roles = await rolesNamed(context.storage, identity.roles);
+  return reaching({ identity, roles, locks: [], clientIp: ipOf(address), now: context.now() });
+}
+
 /** Throws `mfa_required` where a user's roles demand a one-time code for a session with a resource, and `denied` as for a session. */
 export async function requireSession(context: AuthContext, { identity, address }: UserCaller, ask: SshAsk | ServedAsk): Promise<void> {
   const roles = await rolesNamed(context.storage, identity.roles);

@@ -169,10 +169,19 @@ test("the own access to a database is explained by the own roles, and one out of
     });
     const unreached = (name: string) => ({
       allowed: false,
-      reason: `no database "${name}" that you may reach is offered now; db_labels of analyst, no-root decide that`,
+      reason: `no agent offers a database "${name}" that you may reach; check db_labels in your roles (analyst, no-root)`,
       roles: [],
     });
     for (const name of ["vault", "nowhere"]) expect(await why(`name=${name}&db_user=reader`)).toEqual(unreached(name));
+    const lock = { kind: "lock", version: "v2", metadata: { name: "repair" }, spec: { target: { server_id: agent.id } } };
+    expect((await boss("/resources/lock", { method: "POST", body: lock })).status).toBe(200);
+    expect(await why("name=orders&db_user=reader&db_name=shop")).toMatchObject({
+      allowed: false,
+      reason: expect.stringContaining("is locked by lock repair"),
+      roles: [{ role: "analyst", says: "allows" }, { role: "no-root" }],
+    });
+    expect(await why("name=vault&db_user=reader")).toEqual(unreached("vault"));
+    expect((await boss("/resources/lock/repair", { method: "DELETE" })).status).toBe(200);
     expect((await ida("/databases/access?name=orders&user=boss")).status).toBe(400);
     expect((await ida("/access?user=ida&kind=db&name=orders")).status).toBe(403);
   } finally {
