@@ -70,6 +70,8 @@ export interface AuthorizeFacts {
   readonly isOpen?: true | undefined;
   /** A one-time code can still be asked for: a list of what a user may reach, or the choice of a host. Default: where roles demand one, it has been given. */
   readonly isBeforeMfa?: true | undefined;
+  /** The agent decides with names that are not known here: roles demand a one-time code here only if none without such a demand allows this. */
+  readonly isPartial?: true | undefined;
 }
 
 /**
@@ -81,7 +83,7 @@ export function authorize(facts: AuthorizeFacts & { ask: SshAsk & { login: strin
 export function authorize<Kind extends ServedKind>(facts: AuthorizeFacts & { ask: ServedAsk<Kind> & { serverId: string } }): ServedGrant<Kind>;
 export function authorize(facts: AuthorizeFacts & { ask: Required<JoinAsk> }): JoinGrant;
 export function authorize(facts: AuthorizeFacts): Grant;
-export function authorize({ identity, roles, ask, locks, clientIp, now, isOpen, isBeforeMfa }: AuthorizeFacts): Grant {
+export function authorize({ identity, roles, ask, locks, clientIp, now, isOpen, isBeforeMfa, isPartial }: AuthorizeFacts): Grant {
   if (isOpen !== true) requireUnexpired(identity, now);
   const { name: user, userId, roles: named } = identity;
   const lock = findLock(locks, { user, userId, roles: named, now, ...lockedPlace(ask) });
@@ -97,7 +99,7 @@ export function authorize({ identity, roles, ask, locks, clientIp, now, isOpen, 
   const kube = isServed(ask) && ask.kind === "kube" ? lentAt(identity, held, ask) : undefined;
   // A code is for the beginning of a session. It comes last: only users with access learn that one is needed.
   const isAsked = identity.mfa === undefined && isOpen !== true && isBeforeMfa !== true;
-  const demanding = isAsked ? demandingRole(identity, held, ask, account !== undefined) : undefined;
+  const demanding = isAsked ? demandingRole(identity, held, ask, { ownAccount: account !== undefined, isPartial }) : undefined;
   if (demanding !== undefined) throw mfaRequired(ask, demanding);
   return new IssuedGrant({ identity, ask }, { rules: rulesOf({ identity, ask }, held, account), most: maxConnections(held), account, kube });
 }

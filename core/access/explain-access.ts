@@ -82,7 +82,7 @@ function demandingRoleOf({ user, roles, ask, now }: ExplainFacts): string | unde
   const held = roles.filter(({ metadata }) => user.spec.roles.includes(metadata.name));
   const identity = identityOf(user, user.spec.roles, now);
   const account = isServed(ask) ? dbUserRule(ask, { held, traits: identity.traits }) : undefined;
-  return demandingRole(identity, held, ask, account !== undefined)?.metadata.name;
+  return demandingRole(identity, held, ask, { ownAccount: account !== undefined })?.metadata.name;
 }
 
 function sayOf(facts: ExplainFacts, { name, role }: { readonly name: string; readonly role: Role | undefined }): RoleSay {

@@ -101,6 +101,17 @@ test("routing before the login is known asks where any of its roles demands a co
   expect(outcome(identity(), [`allow root on env=dev; ${demand}`, "allow app on *=*"], ask)).toBe("yes");
 });
 
+test("where the agent decides with a name that is not known here, a code is demanded unless a role without the demand may allow it", () => {
+  const ask = askOf("db", "root", "env=prod");
+  const open = "allow root on env=prod";
+  const partial = { isPartial: true } as const;
+  expect(outcome(identity(), [`${open}; ${demand}`, open], ask)).toBe("mfa_required");
+  expect(outcome(identity(), [`${open}; ${demand}`, open], ask, partial)).toBe("yes");
+  expect(outcome(identity(), [`${open}; ${demand}`], ask, partial)).toBe("mfa_required");
+  expect(outcome(identity(), [`${open}; ${demand}`, "allow root on env=dev"], ask, partial)).toBe("mfa_required");
+  expect(outcome(identity(), [demand, open], ask, partial)).toBe("mfa_required");
+});
+
 test("joining a session needs a code for this session where any role demands one", () => {
   const session = { sid: "s-1", kind: "ssh", user: "alice", login: "root", roles: ["role-1"], mode: "peer" } as const;
   const ask: JoinAsk = { kind: "join", node: { id: "1", name: "n" }, session };

@@ -12,15 +12,24 @@ export type MfaTarget = Pick<MfaMark, "kind" | "name">;
 
 /**
  * The role that demands a code for this access, of all that the user holds; undefined: none does. A role's demand counts for the resources that it allows
- * itself; that of a role without labels of any kind, which only restricts, counts everywhere. Pure.
+ * itself; that of a role without labels of any kind, which only restricts, counts everywhere. `isPartial`: as in `authorize`. Pure.
  */
-export function demandingRole({ traits }: Pick<UserIdentity, "traits">, held: readonly Role[], ask: Ask, ownAccount = false): Role | undefined {
+export function demandingRole(
+  { traits }: Pick<UserIdentity, "traits">,
+  held: readonly Role[],
+  ask: Ask,
+  { ownAccount = false, isPartial = false }: { readonly ownAccount?: boolean; readonly isPartial?: boolean | undefined } = {},
+): Role | undefined {
   const demanding = held.filter(({ spec }) => spec.options?.require_session_mfa === true);
   if (demanding.length === 0 || ask.kind === "resource") return undefined;
   // No role restricts where joining happens: the options of all of them count.
   if (ask.kind === "join") return ask.session === undefined ? undefined : demanding[0];
   const wanted = wantedOf(ask, ownAccount);
-  return demanding.find((role) => (onlyRestricts(role) || namesLabels(role, wanted.labelsCondition)) && hasSay(role, wanted, traits));
+  const allows = (role: Role): boolean => namesLabels(role, wanted.labelsCondition) && hasSay(role, wanted, traits);
+  const binds = (role: Role): boolean => onlyRestricts(role) && hasSay(role, wanted, traits);
+  // What is not known here may be allowed by the role without a demand.
+  const isOpen = isPartial && held.some((role) => allows(role) && !demanding.includes(role));
+  return demanding.find((role) => binds(role) || (!isOpen && allows(role)));
 }
 
 /** Whether a role names no labels of any kind: it allows no resource, and its options count everywhere. Pure. */

@@ -54,6 +54,7 @@ export async function signDatabaseClient(context: AuthContext, ask: DatabaseClie
     ask: { kind: "db", served, names: { user }, without: ["name"], serverId: hostId, makesAccounts },
     clientIp: ipOf(clientAddress),
     now,
+    isPartial: true,
   });
   if (asAdmin && grant.account === undefined)
     throw new PlatformError("denied", `access denied: the roles of ${user} make no accounts at ${database}`);

@@ -54,6 +54,7 @@ export async function signRelayedServed(context: AuthContext, ask: RelayedServed
     ask: { kind: route.kind, served, ...account, serverId: hostId, makesAccounts },
     clientIp: ipOf(ask.clientAddress),
     now,
+    isPartial: true,
   });
   const until = identity.validBefore;
   const validBefore = new Date(Math.min(until.getTime(), Math.floor((now.getTime() + validityMs) / 1000) * 1000));
