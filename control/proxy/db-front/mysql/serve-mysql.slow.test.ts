@@ -66,6 +66,22 @@ test("MySQL: the client of an agent that is lost gets an error, as the answer to
   }
 });
 
+test("MySQL: a login that the agent refuses gets its error and no other, in place of the greeting, of the answer, or after a first answer", async () => {
+  const greeting = Buffer.from("0a392e342e3000420000000102030405060708" + "00" + "ffff2d0200ffdf15", "hex");
+  const error = Buffer.concat([Buffer.of(0xff, 0x15, 0x04), Buffer.from("#28000Access denied")]);
+  const first = Buffer.of(1, 3);
+  for (const answers of [undefined, [error], [first, error]]) {
+    world.serve = (agent) => {
+      if (answers === undefined) return void agent.end(mysqlPacket(0, error));
+      agent.write(mysqlPacket(0, Buffer.concat([greeting, Buffer.alloc(10), Buffer.from("123456789012\0caching_sha2_password\0")])));
+      agent.once("data", () => agent.end(Buffer.concat(answers.map((answer, index) => mysqlPacket(2 + index, answer)))));
+    };
+    const { tls } = await mysqlClient(world, await world.certificate("mysql", "reader"));
+    tls.write(mysqlLogin());
+    expect(await allBytes(tls)).toEqual(Buffer.concat((answers ?? [error]).map((answer, index) => mysqlPacket(3 + index, answer))));
+  }
+});
+
 test("MySQL: a KILL by the number of the port's greeting comes to the agent with the server's own number, where any agent knows it", async () => {
   const killed: string[] = [];
   world.serve = (agent) => {

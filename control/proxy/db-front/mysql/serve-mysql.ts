@@ -19,6 +19,8 @@ const maxAnswer = 16_384;
 const answerMs = 60_000;
 /** As of a server with require_secure_transport. */
 const withoutTls = { code: 3159, state: "HY000" } as const;
+/** First byte of an error packet. */
+const errorByte = 0xff;
 /** Maximum packets that answer a login: a word before the OK. */
 const maxAnswers = 4;
 
@@ -43,14 +45,19 @@ export const serveMysql: Front = async ({ socket, peer, established }, services)
   const { agent } = reached;
   const leave = (): void => void agent.destroy();
   tls.once("close", leave);
+  let refusal: Buffer | undefined;
   try {
     established();
-    await passLogin({ tls, agent, login }, services);
+    refusal = await passLogin({ tls, agent, login }, services);
   } catch (thrown) {
     agent.destroy();
     return await refuse(thrown);
   }
   tls.off("close", leave);
+  if (refusal !== undefined) {
+    agent.destroy();
+    return await sayFarewell(tls, refusal, signal);
+  }
   void relayToAgent({ tls, protocol: "mysql", peer, isLoggedIn: true }, reached, services);
 };
 
@@ -69,18 +76,22 @@ interface Ends {
   readonly login: Buffer;
 }
 
-/** Resolves once the client has the answer to its login, whatever it is. Throws what keeps the agent from getting the login. */
-async function passLogin({ tls, agent, login }: Ends, { signal }: FrontServices): Promise<void> {
+/**
+ * Passes the login on, and its answers to the client. The result is the agent's error, numbered for the client, who does not have it yet; undefined: the client is
+ * logged in. Throws what keeps the agent from getting the login.
+ */
+async function passLogin({ tls, agent, login }: Ends, { signal }: FrontServices): Promise<Buffer | undefined> {
   const take = async (sequence: number): Promise<Buffer> =>
     await takePacket(agent, { sequence, maxLength: maxAnswer, timeoutMs: answerMs, what: "the agent's answer", signal });
   const greeting = await take(0);
-  if (greeting[0] === 0xff) return void tls.write(packet(3, greeting));
+  if (greeting[0] === errorByte) return packet(3, greeting);
   agent.write(packet(1, loginForAgent(login, greetedCapabilities(greeting))));
   for (let sequence = 2; sequence < 2 + maxAnswers; sequence += 1) {
     const answer = await take(sequence);
+    if (answer[0] === errorByte) return packet(sequence + 1, answer);
     tls.write(packet(sequence + 1, answer));
     // 01: the OK follows.
-    if (answer[0] !== 1) return;
+    if (answer[0] !== 1) return undefined;
   }
   throw new PlatformError("unavailable", "the agent does not answer the login");
 }
