@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { capability, ofLogin } from "../../../../core/databases/mysql/capabilities.ts";
 import { encodeGreeting, saltLength } from "../../../../core/databases/mysql/greeting.ts";
+import { givenNumbers, lowestGiven } from "../../../../core/databases/mysql/kill-target.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 
 /**
@@ -27,11 +28,9 @@ const charset = 45;
 const autocommit = 2;
 /** Every client knows it, and takes an OK as the answer to any password. */
 const plugin = "caching_sha2_password";
-/** Numbers of connections from here on are none of a server's own. */
-const lowestConnection = 2 ** 31;
 
 export function newConnectionId(): number {
-  return lowestConnection + randomInt(2 ** 31);
+  return lowestGiven + randomInt(givenNumbers);
 }
 
 /** The greeting for a client whose server is not known yet. */
