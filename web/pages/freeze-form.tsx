@@ -11,7 +11,7 @@ import { NextWindows } from "./window-form.tsx";
 /** The freezes of a roll-out in fields beside the YAML, and the next maintenance windows with them. */
 export function FreezeForm(facts: BesideFacts) {
   const windows = can("cluster_maintenance_config", "read");
-  const { document, preview, failure, edit } = useBeside<UpgradeRollout, RolloutPreview>(facts, {
+  const { document, isRead, preview, failure, edit } = useBeside<UpgradeRollout, RolloutPreview>(facts, {
     path: "/rollout-preview",
     documentOf: ({ rollout }) => rollout,
     bodyOf: (rollout) => ({ rollout }),
@@ -21,14 +21,20 @@ export function FreezeForm(facts: BesideFacts) {
     <div class="fields-beside stacked">
       <div>
         <Failure text={failure} />
-        {document !== undefined && <Freezes rollout={document} edit={edit} />}
+        {document !== undefined && <Freezes rollout={document} isRead={isRead} edit={edit} />}
       </div>
       {windows && <NextWindows windows={preview?.windows} />}
     </div>
   );
 }
 
-function Freezes({ rollout, edit }: { readonly rollout: UpgradeRollout; readonly edit: (rollout: UpgradeRollout) => void }) {
+interface FreezesFacts {
+  readonly rollout: UpgradeRollout;
+  readonly isRead: boolean;
+  readonly edit: (rollout: UpgradeRollout) => void;
+}
+
+function Freezes({ rollout, isRead, edit }: FreezesFacts) {
   const { freezes } = rollout.spec;
   const put = (at: number, freeze: Freeze): void => edit(withFreezes(rollout, freezes.with(at, freeze)));
   const add = (): void => {
@@ -36,7 +42,7 @@ function Freezes({ rollout, edit }: { readonly rollout: UpgradeRollout; readonly
     edit(withFreezes(rollout, [...freezes, { from: today, to: today }]));
   };
   return (
-    <fieldset disabled={!can("upgrade_rollout", "update") && !can("upgrade_rollout", "create")}>
+    <fieldset disabled={!isRead || (!can("upgrade_rollout", "update") && !can("upgrade_rollout", "create"))}>
       <legend class="quiet">
         Nothing is updated during a freeze, except to a critical version. Days are those of UTC, the last one included; times of day are written in
         the text.

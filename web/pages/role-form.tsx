@@ -17,7 +17,7 @@ export function RoleForm(facts: BesideFacts) {
 
 function FormAndPreview(facts: BesideFacts) {
   const [users, setUsers] = useState<readonly string[]>([]);
-  const { document, preview, failure, edit } = useBeside<Role, RolePreview>(facts, {
+  const { document, isRead, preview, failure, edit } = useBeside<Role, RolePreview>(facts, {
     path: "/role-preview",
     documentOf: ({ role }) => role,
     bodyOf: (role) => ({ role }),
@@ -27,7 +27,7 @@ function FormAndPreview(facts: BesideFacts) {
     <div class="fields-beside">
       <div>
         <Failure text={failure} />
-        {document !== undefined && <Fields role={document} edit={edit} />}
+        {document !== undefined && <Fields role={document} isRead={isRead} edit={edit} />}
       </div>
       <div class="outcome-beside">
         <Lines
@@ -68,9 +68,15 @@ const fields: readonly Field[] = [
   { label: "Never hosts with the labels", side: "deny", placeholder: "env=secret", of: { labels: "node_labels" } },
 ];
 
-function Fields({ role, edit }: { readonly role: Role; readonly edit: (role: Role) => void }) {
+interface FieldsFacts {
+  readonly role: Role;
+  readonly isRead: boolean;
+  readonly edit: (role: Role) => void;
+}
+
+function Fields({ role, isRead, edit }: FieldsFacts) {
   return (
-    <fieldset disabled={!can("role", "update") && !can("role", "create")}>
+    <fieldset disabled={!isRead || (!can("role", "update") && !can("role", "create"))}>
       <legend class="quiet">One entry per line. Everything else is in the text.</legend>
       {fields.map(({ label, side, placeholder, of }) => {
         const conditions: Conditions = role.spec[side] ?? {};

@@ -22,7 +22,7 @@ export function UserForm(facts: BesideFacts) {
 
 function FormAndPreview(facts: BesideFacts) {
   const loaded = useLoaded("role", async (signal) => (await call<{ resources: readonly Role[] }>("/resources/role", { signal })).resources);
-  const { document, preview, failure, edit } = useBeside<User, UserPreview>(facts, {
+  const { document, isRead, preview, failure, edit } = useBeside<User, UserPreview>(facts, {
     path: "/user-preview",
     documentOf: ({ user }) => user,
     bodyOf: (user) => ({ user }),
@@ -34,7 +34,7 @@ function FormAndPreview(facts: BesideFacts) {
       <div>
         <Failure text={failure} />
         <Failure text={isTaken ? `There is a user ${preview.user.metadata.name} already.` : undefined} />
-        {document !== undefined && <Fields user={document} roles={loaded.value ?? []} isNew={isNew} edit={edit} />}
+        {document !== undefined && <Fields user={document} roles={loaded.value ?? []} isNew={isNew} isRead={isRead} edit={edit} />}
       </div>
       <div class="outcome-beside">{preview !== undefined && <Outcome preview={preview} isNew={isNew} />}</div>
     </div>
@@ -46,10 +46,11 @@ interface FieldsFacts {
   /** All stored roles. */
   readonly roles: readonly Role[];
   readonly isNew: boolean;
+  readonly isRead: boolean;
   readonly edit: (user: User) => void;
 }
 
-function Fields({ user, roles, isNew, edit }: FieldsFacts) {
+function Fields({ user, roles, isNew, isRead, edit }: FieldsFacts) {
   const id = useId();
   const logins = user.spec.traits?.logins ?? [];
   const setOthers = (lines: string[]): string | undefined => {
@@ -59,7 +60,7 @@ function Fields({ user, roles, isNew, edit }: FieldsFacts) {
     return undefined;
   };
   return (
-    <fieldset disabled={!can("user", isNew ? "create" : "update")}>
+    <fieldset disabled={!isRead || !can("user", isNew ? "create" : "update")}>
       <legend class="quiet">Everything else is in the text.</legend>
       <div class="field">
         <label for={id}>Name</label>
@@ -90,7 +91,7 @@ function Fields({ user, roles, isNew, edit }: FieldsFacts) {
 }
 
 /** The roles of the cluster, and those that the user has and that are not there. */
-function RoleChoice({ user, roles, edit }: Omit<FieldsFacts, "isNew">) {
+function RoleChoice({ user, roles, edit }: Omit<FieldsFacts, "isNew" | "isRead">) {
   const [wrong, setWrong] = useState<string>();
   const held = user.spec.roles;
   const known = roles.map((role) => ({ name: role.metadata.name, line: roleLine(role) }));

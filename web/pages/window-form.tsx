@@ -10,7 +10,7 @@ import { WindowTable } from "./windows.tsx";
 
 /** The maintenance window in fields beside the YAML, and the windows that it would give, by the rules of the auth service, while the reader types. */
 export function WindowForm(facts: BesideFacts) {
-  const { document, preview, failure, edit } = useBeside<Maintenance, WindowPreview>(facts, {
+  const { document, isRead, preview, failure, edit } = useBeside<Maintenance, WindowPreview>(facts, {
     path: "/maintenance-preview",
     documentOf: ({ config }) => config,
     bodyOf: (config) => ({ config }),
@@ -19,7 +19,7 @@ export function WindowForm(facts: BesideFacts) {
     <div class="fields-beside stacked">
       <div>
         <Failure text={failure} />
-        {document !== undefined && <Fields config={document} edit={edit} />}
+        {document !== undefined && <Fields config={document} isRead={isRead} edit={edit} />}
       </div>
       <NextWindows windows={preview?.windows} />
     </div>
@@ -39,7 +39,13 @@ export function NextWindows({ windows }: { readonly windows: WindowPreview["wind
 
 const hours = Array.from({ length: 24 }, (_, hour) => hour);
 
-function Fields({ config, edit }: { readonly config: Maintenance; readonly edit: (config: Maintenance) => void }) {
+interface FieldsFacts {
+  readonly config: Maintenance;
+  readonly isRead: boolean;
+  readonly edit: (config: Maintenance) => void;
+}
+
+function Fields({ config, isRead, edit }: FieldsFacts) {
   const days = chosenDays(config);
   const { utc_start_hour: hour } = config.spec.agent_upgrades;
   const choose = (box: HTMLInputElement, day: (typeof weekdays)[number]): void => {
@@ -49,7 +55,7 @@ function Fields({ config, edit }: { readonly config: Maintenance; readonly edit:
     else edit(withDays(config, box.checked ? [...others, day] : others));
   };
   return (
-    <fieldset disabled={!can("cluster_maintenance_config", "update") && !can("cluster_maintenance_config", "create")}>
+    <fieldset disabled={!isRead || (!can("cluster_maintenance_config", "update") && !can("cluster_maintenance_config", "create"))}>
       <legend class="quiet">A window lasts one hour. Hours and days are those of UTC.</legend>
       <label class="field">
         Begins at
