@@ -215,7 +215,7 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
     await expect.poll(() => text.inputValue()).not.toContain("- access");
     // A user has a role: the last one stays.
     await role("prod-hosts").press("Space");
-    await page.getByText("A user has at least one role: choose another one first.").waitFor();
+    await page.getByText("A user needs at least one role. Add another role first.").waitFor();
     expect(await role("prod-hosts").isChecked()).toBe(true);
     await page.getByLabel("Other traits").fill("team=web");
     await page.keyboard.press("Tab");

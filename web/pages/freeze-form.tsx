@@ -44,8 +44,7 @@ function Freezes({ rollout, isRead, edit }: FreezesFacts) {
   return (
     <fieldset disabled={!isRead || (!can("upgrade_rollout", "update") && !can("upgrade_rollout", "create"))}>
       <legend class="quiet">
-        Nothing is updated during a freeze, except to a critical version. Days are those of UTC, the last one included; times of day are written in
-        the text.
+        During a freeze only critical versions are installed. Days are in UTC and include the last one; to set a time, edit the YAML.
       </legend>
       {freezes.length === 0 && <p>There are no freezes.</p>}
       {freezes.map((freeze, at) => (

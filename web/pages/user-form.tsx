@@ -33,7 +33,7 @@ function FormAndPreview(facts: BesideFacts) {
     <div class="fields-beside">
       <div>
         <Failure text={failure} />
-        <Failure text={isTaken ? `There is a user ${preview.user.metadata.name} already.` : undefined} />
+        <Failure text={isTaken ? `A user named ${preview.user.metadata.name} already exists.` : undefined} />
         {document !== undefined && <Fields user={document} roles={loaded.value ?? []} isNew={isNew} isRead={isRead} edit={edit} />}
       </div>
       <div class="outcome-beside">{preview !== undefined && <Outcome preview={preview} isNew={isNew} />}</div>
@@ -102,7 +102,7 @@ function RoleChoice({ user, roles, edit }: Omit<FieldsFacts, "isNew" | "isRead">
     const isLast = !box.checked && others.length === 0;
     // The box shows what the user has.
     if (isLast) box.checked = true;
-    setWrong(isLast ? "A user has at least one role: choose another one first." : undefined);
+    setWrong(isLast ? "A user needs at least one role. Add another role first." : undefined);
     if (!isLast) edit(withRoles(user, box.checked ? [...others, name] : others));
   };
   return (
@@ -126,7 +126,7 @@ function RoleChoice({ user, roles, edit }: Omit<FieldsFacts, "isNew" | "isRead">
 function Outcome({ preview: { resources, is_partial: isPartial, changes }, isNew }: { readonly preview: UserPreview; readonly isNew: boolean }) {
   return (
     <section aria-live="polite">
-      <h3>Who could then do what</h3>
+      <h3>What this user could do</h3>
       <p class="quiet">
         {`Compares ${isNew ? "a user without any role" : "what is stored"} with this, at ${countText(resources, "resource")}. Locks are not considered.`}
         {isPartial && " There are more, which are not compared or shown here."}
