@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { differenceError, differingOffers } from "../../../core/access/agreed-offers.ts";
-import { authorize } from "../../../core/access/authorize.ts";
+import { type AuthorizeFacts, authorize } from "../../../core/access/authorize.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { type ServedKind, serviceKinds } from "../../../core/kinds/service-kinds.ts";
 import { appFacts } from "../../../core/resources/app-details.ts";
@@ -50,6 +50,21 @@ export async function openServed(ask: StreamAsk<ServedKind>, services: Services,
   return await beginAtOne(allowed, { ask, access, chosen }, services);
 }
 
+/**
+ * Whether a user may ask about connections to a database: who may reach it, with any names. The session that asks is open, so that no one-time code is needed, but a
+ * certificate for another resource is refused. Throws PlatformError.
+ */
+export async function requireReach(
+  { identity, database, clientAddress }: Pick<StreamAsk, "identity" | "clientAddress"> & { readonly database: string },
+  services: Pick<Services, "access" | "registry" | "hosts" | "running" | "now">,
+): Promise<void> {
+  const access = await services.access.forUser(identity);
+  const request = { kind: "db", target: database, parameters: { user: "", name: "", host: "", at: "" } } as const;
+  const offers = wantedOffers(request, services);
+  allowedAgents({ identity, request, clientAddress }, { ...access, offers, isBeforeMfa: true }, services);
+  requireAgreement(request, offers, services);
+}
+
 interface Beginning {
   readonly ask: StreamAsk<ServedKind>;
   readonly access: Access;
@@ -78,10 +93,14 @@ async function beginAtOne(agents: Offers, { ask, access, chosen }: Beginning, se
   }
 }
 
+interface Allowing extends Pick<Access, "roles" | "locks">, Pick<AuthorizeFacts, "isBeforeMfa"> {
+  readonly offers: Offers;
+}
+
 /** The agents that offer the resource and that the user may reach, the best first. Throws `not_found` or `denied`. */
 function allowedAgents(
   { identity, request, preferred, clientAddress }: StreamAsk<ServedKind>,
-  { roles, locks, offers }: Pick<Access, "roles" | "locks"> & { readonly offers: Offers },
+  { roles, locks, offers, isBeforeMfa }: Allowing,
   { now, running }: Pick<Services, "now" | "running">,
 ): Offers {
   const { kind, target } = request;
@@ -93,7 +112,7 @@ function allowedAgents(
   }
   const isCrowded = preferred !== undefined && running.count({ host: preferred, identity }) >= mostPreferred;
   const ordered = preferredFirst(inOrder(offers, randomInt), isCrowded ? undefined : preferred);
-  const facts = { identity, roles, locks, clientIp: ipOf(clientAddress), now: now() };
+  const facts = { identity, roles, locks, clientIp: ipOf(clientAddress), now: now(), isBeforeMfa };
   let refusal: unknown;
   const allowed = ordered.filter(({ agent, offered: { name, labels, details } }) => {
     try {

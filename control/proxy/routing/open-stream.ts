@@ -56,8 +56,10 @@ export function auditRefusal(refusal: Refusal, { audit, log }: Pick<RoutingServi
     audit.emitRefusal({ event: "auth", error: joinRefusal(error).slice(0, 2000), ...who, sid: request.target.slice(0, 256) });
     return;
   }
-  if (request !== undefined && isServedKind(request.kind)) {
-    audit.emitRefusal({ event: "auth", error: error.message.slice(0, 2000), ...who, ...servedName(request.kind, request.target) });
+  // Requests to cancel are about databases alone.
+  const served = request?.kind === "cancel" ? "db" : request?.kind;
+  if (request !== undefined && served !== undefined && isServedKind(served)) {
+    audit.emitRefusal({ event: "auth", error: error.message.slice(0, 2000), ...who, ...servedName(served, request.target) });
     return;
   }
   const login = request?.kind === "ssh" ? request.parameters.login : "";
