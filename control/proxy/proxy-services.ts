@@ -83,6 +83,7 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
   const registry = new TunnelRegistry();
   const audit = new AuditQueue({ auth, log, clusterName: cluster, now, signal });
   const { between, run: sendRecordings } = openBetween({ folder: join(config.dataDir, "proxy"), auth, access, audit, log, now, algorithms, signal });
+  const hosts = new HostDirectory({ auth, log, cluster, clock });
   return {
     config,
     log,
@@ -107,16 +108,14 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
       log,
       notify: (tunnel, notice) => tunnel.send({ type: "access", ...accessRevisions(access), notice }),
     }),
-    expected: new ExpectedHosts(),
-    arriving: new ExpectedHosts(),
-    hosts: new HostDirectory({ auth, log, cluster, clock }),
+    hosts,
     running: new RunningStreams({ log, now }),
     limited: new LimitedStreams({ auth, log, signal }),
     lists: new ListRoom(deps.listLimits),
     transfers: new ListRoom(transferLimits, "uploads and downloads"),
     appSites: new AppSites({ offers: registry, ownNames: ownNames(config), domain: appsDomain(config) }),
     forwarded: new ForwardedPeers(config.trustForwardedFor),
-    cancels: new CancelRequests({ tunnels: () => registry.all(), log, now }),
+    cancels: new CancelRequests({ tunnels: () => registry.all(), hosts, log, now }),
     lastAgents: new LastAgents(),
     mysqlVersion: config.mysqlVersion ?? "8.4.0",
     sockets: deps.sockets,
@@ -136,7 +135,7 @@ function newLife() {
   // Nobody may be waiting for it.
   life.failed.promise.catch(() => {});
   const retired = (): boolean => life.retired;
-  return { life, retired, kept: new KeptConnections(retired) };
+  return { life, retired, kept: new KeptConnections(retired), expected: new ExpectedHosts(), arriving: new ExpectedHosts() };
 }
 
 /** Time for calls on a connection to the auth service, ms: a client may stay connected for longer than it makes calls. */

@@ -4,7 +4,8 @@ import { u32 } from "../../../core/bytes/fields.ts";
 import { silentLog } from "../../../core/log/log.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { decodeStreamRequest } from "../../../core/transport/stream-request.ts";
-import { hostIdentity } from "../tunnels/testing/fake-tunnel.ts";
+import type { DialledOffer } from "../routing/dialled-offers.ts";
+import { fakeTunnel, hostIdentity } from "../tunnels/testing/fake-tunnel.ts";
 import { CancelRequests } from "./cancel-requests.ts";
 
 const postgres = { kind: "db", name: "orders", labels: {}, details: { protocol: "postgres" } };
@@ -21,15 +22,18 @@ interface FakeAgent {
   readonly isBroken?: boolean;
   /** Of the connection that it is asked for. */
   readonly thread?: number;
+  /** Databases that its join token names. */
+  readonly named?: readonly string[];
 }
 
 /** Agents of a proxy, what each of them got, and the time. */
-function world(agents: readonly FakeAgent[]) {
+function world(agents: readonly FakeAgent[], dialled: readonly DialledOffer[] = []) {
   const time = { ms: 0 };
   const got: string[] = [];
-  const tunnels = agents.map(({ host, offered = [postgres], draining = false, ended = false, isBroken = false, thread }, index) => ({
-    identity: hostIdentity(host ?? String(index)),
+  const tunnels = agents.map(({ host, offered = [postgres], draining = false, ended = false, isBroken = false, thread, named }, index) => ({
+    ...fakeTunnel({ id: host ?? String(index) }),
     offered,
+    ...(named !== undefined && { offerLimits: { db: named } }),
     draining,
     ended,
     openStream: async () => {
@@ -43,7 +47,7 @@ function world(agents: readonly FakeAgent[]) {
       return near;
     },
   }));
-  const requests = new CancelRequests({ tunnels: () => tunnels, log: silentLog, now: () => new Date(time.ms) });
+  const requests = new CancelRequests({ tunnels: () => tunnels, hosts: { offering: () => dialled }, log: silentLog, now: () => new Date(time.ms) });
   return { requests, got, time };
 }
 
@@ -101,7 +105,7 @@ test("all requests together may use a number of streams: with many agents they a
   expect(got).toHaveLength(120);
 });
 
-test("the agents of a database of MySQL are asked for the server's number of a connection, also replaced processes; the first reply counts", async () => {
+test("the agents of a database of MySQL are asked for the server's number of a connection, also replaced processes", async () => {
   const shop = { ...mysql, name: "shop" };
   const { requests, got } = world([
     { offered: [mysql] },
@@ -113,4 +117,82 @@ test("the agents of a database of MySQL are asked for the server's number of a c
   expect(got).toEqual([1, 2].map((agent) => `${agent} cancel shop{"key":"b2d05e00"} 192.0.2.1:5`));
   expect(await requests.threadOf({ database: "orders", own: 3_000_000_000 }, "192.0.2.1:5")).toBeUndefined();
   expect(await requests.threadOf({ database: "nothing", own: 3_000_000_000 }, "192.0.2.1:5")).toBeUndefined();
+});
+
+const shop = { ...mysql, name: "shop" };
+const otherwise = { ...shop, labels: { env: "dev" } };
+const connection = { database: "shop", own: 3_000_000_000 };
+
+test.for<readonly [what: string, agents: readonly FakeAgent[], asked: readonly number[], thread: number | undefined]>([
+  [
+    "agents that assign differing labels: nobody is asked",
+    [
+      { offered: [shop], thread: 42 },
+      { offered: [otherwise], thread: 43 },
+    ],
+    [],
+    undefined,
+  ],
+  [
+    "the same, of which one has only a replaced process",
+    [
+      { offered: [shop], thread: 42 },
+      { offered: [otherwise], draining: true, thread: 43 },
+    ],
+    [],
+    undefined,
+  ],
+  [
+    "an agent whose token names no databases beside one whose token does: that one alone is asked",
+    [
+      { offered: [shop], thread: 42, named: ["shop"] },
+      { offered: [otherwise], thread: 43 },
+    ],
+    [0],
+    42,
+  ],
+  [
+    "a process that a reload with other labels has replaced: it has its connections still",
+    [
+      { host: "a", offered: [shop] },
+      { host: "a", offered: [otherwise], draining: true, thread: 42 },
+    ],
+    [0, 1],
+    42,
+  ],
+  [
+    "two replies that agree",
+    [
+      { offered: [shop], thread: 42 },
+      { offered: [shop], thread: 42 },
+    ],
+    [0, 1],
+    42,
+  ],
+  [
+    "two replies that differ: neither is believed",
+    [
+      { offered: [shop], thread: 42 },
+      { offered: [shop], thread: 43 },
+    ],
+    [0, 1],
+    undefined,
+  ],
+])("the server's number of a connection: %s", async ([, agents, asked, thread]) => {
+  const { requests, got } = world(agents);
+  expect(await requests.threadOf(connection, "192.0.2.1:5")).toBe(thread);
+  expect(got.map((line) => Number(line.split(" ")[0]))).toEqual(asked);
+});
+
+test("the offer of an agent without a tunnel counts: nobody is asked while it differs, or while its token alone names the database", async () => {
+  const { facts } = fakeTunnel({ id: "away" });
+  const target = { via: "dial", identity: hostIdentity("away"), facts, addresses: ["192.0.2.9:3022"], shared: [], peer: "192.0.2.9:3022" } as const;
+  for (const [offer, thread] of [
+    [{ target, offered: shop, isNamed: false }, 42],
+    [{ target, offered: otherwise, isNamed: false }, undefined],
+    [{ target, offered: shop, isNamed: true }, undefined],
+  ] as const) {
+    const { requests } = world([{ offered: [shop], thread: 42 }], [offer]);
+    expect(await requests.threadOf(connection, "192.0.2.1:5")).toBe(thread);
+  }
 });

@@ -1,15 +1,22 @@
 import { once } from "node:events";
+import { type AgentOffer, differingOffers, entitledOffers } from "../../../core/access/agreed-offers.ts";
+import { isNamed } from "../../../core/access/may-offer.ts";
 import { u32 } from "../../../core/bytes/fields.ts";
 import type { Log } from "../../../core/log/log.ts";
 import type { Offered } from "../../../core/resources/offered.ts";
 import { encodeStreamRequest } from "../../../core/transport/stream-request.ts";
 import { Buckets } from "../../limits/buckets.ts";
 import { clientNetwork } from "../../limits/request-limit.ts";
+import type { HostDirectory } from "../routing/host-directory.ts";
 import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
 
+type AskedTunnel = Pick<Tunnel, "identity" | "facts" | "offered" | "offerLimits" | "draining" | "ended" | "openStream">;
+
 export interface CancelDeps {
-  /** All tunnels of this proxy. */
-  readonly tunnels: () => Iterable<Pick<Tunnel, "identity" | "offered" | "draining" | "ended" | "openStream">>;
+  /** All tunnels of this proxy, of each host the newest first. */
+  readonly tunnels: () => Iterable<AskedTunnel>;
+  /** Agents without a tunnel that offer a resource. They are not asked; their offers count. */
+  readonly hosts: Pick<HostDirectory, "offering">;
   readonly log: Pick<Log, "info" | "debug">;
   readonly now: () => Date;
 }
@@ -43,11 +50,14 @@ const maxHosts = 500;
 const maxOpen = 2_000;
 /** Time for the agents to pass it on, ms: the client waits, so that the request cannot hit its next query. */
 const takenMs = 3_000;
+/** Time for the other agents to reply after the first one, ms. */
+const othersMs = 1_000;
 
 /**
  * Requests to cancel a query at PostgreSQL's port: the key is all that they have. Only the process that has issued the key knows it, so each of this proxy's
  * agents with a PostgreSQL database is asked, also processes that a reload has replaced: they have their sessions still. None replies: an asker learns nothing.
- * A client of MySQL kills a query by a number that one process alone knows: those that offer this database are asked for the server's own, in the same way.
+ * A client of MySQL kills a query by a number that one process alone knows: those that offer this database are asked for the server's own, in the same way. Only agents
+ * whose offers count are, and none while these differ: an agent that gets no connections to the database must not choose which one is killed.
  */
 export class CancelRequests {
   readonly #deps: CancelDeps;
@@ -61,36 +71,67 @@ export class CancelRequests {
 
   /** `key`: process id and secret. Resolves once the agents have dealt with it, or after a moment. Never throws. */
   async send(key: Buffer, peer: string): Promise<void> {
-    await this.#askAll({ target: "", key }, peer, isPostgres);
+    await this.#askAll({ target: "", key }, peer, this.#usable(isPostgres));
   }
 
-  /** Of a connection whose client was greeted with a number: the one that its server has given. Undefined: no agent knows it, or has said so in time. Never throws. */
+  /**
+   * Of a connection whose client was greeted with a number: the one that its server has given. Undefined: no agent knows it, or has said so in time, or two have replied
+   * with different ones. Never throws.
+   */
   async threadOf({ database, own }: GreetedConnection, peer: string): Promise<number | undefined> {
-    const isMeant = ({ kind, name }: Offered): boolean => kind === "db" && name === database;
-    const reply = await this.#askAll({ target: database, key: u32(own) }, peer, isMeant);
+    const reply = await this.#askAll({ target: database, key: u32(own) }, peer, this.#entitled(database));
     return reply?.readUInt32BE(0);
   }
 
-  /** The first reply; undefined: there was none. */
-  async #askAll(asked: Asked, peer: string, isMeant: (offered: Offered) => boolean): Promise<Buffer | undefined> {
+  /** The reply, where all that reply agree; undefined: there was none. */
+  async #askAll(asked: Asked, peer: string, usable: readonly AskedTunnel[]): Promise<Buffer | undefined> {
     const { log, now } = this.#deps;
-    const agents = this.#agents(isMeant);
+    const agents = this.#atMost(usable);
     if (!this.#networks.take(clientNetwork(peer), [1], now()) || !this.#all.take("", [Math.max(1, agents.length)], now()))
       return void log.debug("a request to cancel a query was dropped: too many", { peer });
-    const { promise, resolve } = Promise.withResolvers<Buffer | undefined>();
-    const timer = setTimeout(() => resolve(undefined), takenMs);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timers = [setTimeout(resolve, takenMs)];
+    const replies: Buffer[] = [];
     const asking = agents.map(async (agent) => {
       const reply = await this.#ask(agent, asked, peer);
-      if (reply.length >= replyBytes) resolve(reply);
+      if (reply.length >= replyBytes && replies.push(reply) === 1) timers.push(setTimeout(resolve, othersMs));
     });
-    void Promise.all(asking).then(() => resolve(undefined));
-    return await promise.finally(() => clearTimeout(timer));
+    void Promise.all(asking).then(() => resolve());
+    await promise;
+    for (const timer of timers) clearTimeout(timer);
+    const [first] = replies;
+    return first !== undefined && replies.every((reply) => reply.equals(first)) ? first : undefined;
   }
 
   /** Those that serve a host now come first. */
-  #agents(isMeant: (offered: Offered) => boolean): readonly Pick<Tunnel, "openStream">[] {
+  #usable(isMeant: (offered: Offered) => boolean): readonly AskedTunnel[] {
     const usable = [...this.#deps.tunnels()].filter(({ ended, offered }) => !ended && offered.some(isMeant));
-    const ordered = [...usable.filter(({ draining }) => !draining), ...usable.filter(({ draining }) => draining)];
+    return [...usable.filter(({ draining }) => !draining), ...usable.filter(({ draining }) => draining)];
+  }
+
+  /** The processes of the hosts whose offers of a database count (`entitledOffers`); none while these offers differ. That of a host is its newest process's. */
+  #entitled(database: string): readonly AskedTunnel[] {
+    const isMeant = ({ kind, name }: Offered): boolean => kind === "db" && name === database;
+    const usable = this.#usable(isMeant);
+    const offers = new Map<string, AgentOffer & { readonly isNamed: boolean }>();
+    for (const { identity, facts, offered, offerLimits } of usable) {
+      const own = offered.find(isMeant);
+      if (own === undefined || offers.has(identity.id)) continue;
+      offers.set(identity.id, { host: { id: identity.id, name: facts.hostname }, offered: own, isNamed: isNamed(offerLimits, "db") });
+    }
+    const here = new Set([...this.#deps.tunnels()].flatMap(({ ended, identity }) => (ended ? [] : [identity.id])));
+    for (const { target, offered, isNamed } of this.#deps.hosts.offering("db", database)) {
+      const { id } = target.identity;
+      if (!here.has(id)) offers.set(id, { host: { id, name: target.facts.hostname }, offered, isNamed });
+    }
+    const counted = entitledOffers([...offers.values()], (one) => one.isNamed);
+    if (differingOffers(counted) !== undefined) return [];
+    const hosts = new Set(counted.map(({ host }) => host.id));
+    return usable.filter(({ identity }) => hosts.has(identity.id));
+  }
+
+  /** The first of these, as far as there is room for their streams. */
+  #atMost(ordered: readonly AskedTunnel[]): readonly Pick<Tunnel, "openStream">[] {
     const hosts = new Set([...new Set(ordered.map(({ identity }) => identity.id))].slice(0, maxHosts));
     return ordered.filter(({ identity }) => hosts.has(identity.id)).slice(0, maxOpen - this.#open);
   }
