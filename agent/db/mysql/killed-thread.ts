@@ -27,6 +27,7 @@ export function killIn(text: Buffer, facts: ThreadFacts): string | MysqlError | 
 
 /** The server does not know such numbers, and has none of its own that are as high. */
 function unknownThread(own: number): MysqlError {
-  const message = `Unknown thread id: ${own}: that connection has ended, or went through another agent, or through this one before it was restarted`;
-  return { code: 1094, state: "HY000", message };
+  const ended = "that connection has ended, or went through another agent, or through this one before it was restarted";
+  // A proxy that has too many questions asks no agent.
+  return { code: 1094, state: "HY000", message: `Unknown thread id: ${own}: ${ended}, or too many were asked for at once; try again` };
 }
