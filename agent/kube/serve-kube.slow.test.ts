@@ -229,7 +229,7 @@ describe("a review of the own rights", () => {
     };
     const { response } = await list(kubeRole("access", [{ kind: "pod", namespace: "a", name: "web-*", verbs: ["get"] }]));
     expect(response.headers.warning).toMatch(
-      /^299 - "this list is .*your roles allow of it only: get pod web-\* in namespace a \(role access\); .*"$/,
+      /^299 - "this list is .*of these, your roles allow only: get pod web-\* in namespace a \(role access\); .*"$/,
     );
     expect((await list(everything())).response.headers).not.toHaveProperty("warning");
     expect(world.requests.map(({ headers }) => pairs(headers).filter((field) => field.startsWith("impersonate-group")))).toEqual([

@@ -9,7 +9,7 @@ const pods: Rule = { kind: "pod", namespace: "a", name: "web-*", verbs: ["get", 
 const node: Rule = { kind: "kube_node", name: "n1", verbs: ["*"] };
 
 function access(loans: Readonly<Record<string, readonly Rule[]>>, denied: readonly Rule[] = []): KubeAccess {
-  const facts = { traits: { team: ["x", "ÿ"] }, denies: false };
+  const facts = { traits: { team: ["x", "ÿ"], many: [..."123456789"] }, denies: false };
   return {
     ...{ user: "alice", cluster: "prod" },
     loans: Object.entries(loans).map(([role, rules]) => ({
@@ -29,7 +29,7 @@ test.for<readonly [what: string, facts: KubeAccess, asked: readonly string[], ex
     "some objects",
     access({ viewers: [pods, node] }),
     ["viewers"],
-    "only: get/list pod web-* in namespace a (role viewers), * kube_node n1 (role viewers);",
+    "; of these, your roles allow only: get/list pod web-* in namespace a (role viewers), * kube_node n1 (role viewers);",
   ],
   [
     "everything for one of two groups",
@@ -38,8 +38,16 @@ test.for<readonly [what: string, facts: KubeAccess, asked: readonly string[], ex
     "only: * * * in namespace * (role ops), get/list pod",
   ],
   ["all but some", access({ ops: [everything] }, [pods]), ["ops"], "they deny: get/list pod web-* in namespace a (role strict);"],
-  ["no rules", access({ ops: [] }), ["ops"], "allow of it nothing; to check one action: kubectl auth can-i"],
+  ["no rules", access({ ops: [] }), ["ops"], "of these, your roles allow nothing; to check one action: kubectl auth can-i"],
   ["values of a template", access({ ops: [{ ...pods, name: "{{internal.team}}" }] }), ["ops"], "pod x|? in namespace a"],
+  [
+    "a long name",
+    access({ ops: [{ ...pods, name: "x".repeat(70), namespace: "y".repeat(64) }] }),
+    ["ops"],
+    ` ${"x".repeat(61)}... in namespace ${"y".repeat(64)} (`,
+  ],
+  ["many verbs", access({ ops: [{ ...pods, verbs: Array.from({ length: 9 }, () => "get") }] }), ["ops"], `${"get/".repeat(8)}... pod`],
+  ["many values of a template", access({ ops: [{ ...pods, name: "{{external.many}}" }] }), ["ops"], "pod 1|2|3|4|5|6|7|8|... in namespace a"],
   ["many", access({ ops: Array.from({ length: 11 }, () => pods) }), ["ops"], "(role ops) and 3 more;"],
 ])("of roles that allow %s", ([, facts, asked, expected]) => {
   const text = ownRulesText(facts, asked);

@@ -3,8 +3,8 @@ import { isEverything, type NamePattern, type ObjectRule } from "./object-rule.t
 
 /** Maximum rules in the text. */
 const maxRules = 8;
-/** Longest pattern in the text, characters. */
-const maxPattern = 64;
+/** Longest pattern in the text, characters, and most verbs or values of a template. Of more it says that something is left out. */
+const [maxPattern, maxValues] = [64, 8] as const;
 
 /**
  * For a user who asks the API server for the list of all that he may do (`kubectl auth can-i --list`): it answers for the groups that these roles lend, and knows
@@ -17,7 +17,7 @@ export function ownRulesText({ cluster, loans, denied }: KubeAccess, roles: read
   const refused = denied.map(({ role, rule }) => `${ruleText(rule)} (role ${role})`);
   const parts = [
     `this list is what Kubernetes cluster ${cluster} allows the users and groups that your roles lend`,
-    `your roles allow of it ${allowed.length === 0 ? "nothing" : `only: ${some(allowed)}`}`,
+    `of these, your roles allow ${allowed.length === 0 ? "nothing" : `only: ${some(allowed)}`}`,
     ...(refused.length === 0 ? [] : [`they deny: ${some(refused)}`]),
     "to check one action: kubectl auth can-i VERB KIND",
   ];
@@ -31,9 +31,17 @@ function some(texts: readonly string[]): string {
 
 function ruleText({ kind, namespace, name, verbs }: ObjectRule): string {
   const place = namespace === undefined ? "" : ` in namespace ${patternText(namespace)}`;
-  return `${verbs.join("/")} ${kind.slice(0, maxPattern)} ${patternText(name)}${place}`;
+  return `${joined(verbs, "/")} ${cut(kind)} ${patternText(name)}${place}`;
 }
 
 function patternText(of: NamePattern): string {
-  return ("pattern" in of ? of.pattern : of.values.slice(0, maxRules).join("|")).slice(0, maxPattern);
+  return cut("pattern" in of ? of.pattern : joined(of.values, "|"));
+}
+
+function joined(values: readonly string[], by: string): string {
+  return [...values.slice(0, maxValues), ...(values.length > maxValues ? ["..."] : [])].join(by);
+}
+
+function cut(text: string): string {
+  return text.length <= maxPattern ? text : `${text.slice(0, maxPattern - 3)}...`;
 }
