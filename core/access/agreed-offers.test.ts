@@ -58,6 +58,8 @@ describe("offers of one resource by several agents", () => {
     });
     const settings = [offer("a", {}, { details: { protocol: "mysql" } }), offer("b", {})] as const;
     expect(differenceText({ kind: "db", name: "orders" }, settings)).toContain("differing settings");
+    const ports = [offer("a", {}, { details: { tcp_ports: "22" } }), offer("b", {})] as const;
+    expect(differenceText({ kind: "app", name: "pg" }, ports)).toContain("differing tcp_ports to it");
   });
 
   test("hosts whose token names resources count before all others, while there is one", () => {

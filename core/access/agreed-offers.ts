@@ -48,7 +48,8 @@ interface Named {
 /** A sentence about two such offers, with the hosts alone: labels are for admins. Pure. */
 export function differenceText({ kind, name }: Named, [one, other]: readonly [AgentOffer, AgentOffer]): string {
   const isLabels = JSON.stringify(Object.entries(one.offered.labels).toSorted()) !== JSON.stringify(Object.entries(other.offered.labels).toSorted());
-  const what = isLabels ? "labels" : "settings";
+  const isPorts = portsOf(one.offered.details?.tcp_ports) !== portsOf(other.offered.details?.tcp_ports);
+  const what = isLabels ? "labels" : isPorts ? "tcp_ports" : "settings";
   const hosts = [one, other].map(({ host }) => `${host.name} (${host.id})`).join(" and ");
   return `${serviceKinds[kind].served.noun} ${JSON.stringify(name.slice(0, 64))} is not used while the agents on ${hosts} assign differing ${what} to it`;
 }
