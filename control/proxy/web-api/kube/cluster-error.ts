@@ -28,9 +28,13 @@ export function clusterError(cluster: string, status: number, body: string): Pla
   return new PlatformError(code, message, hint === undefined ? {} : { hint });
 }
 
-/** An agent's own refusals say what to do; those of an API server name its user and what it may not do. */
+/** Whether an API server has refused by its own authorization: its words name its user and what it may not do; an agent's say what to do. Pure. */
+export function isOfApiServer({ code, message }: Pick<PlatformError, "code" | "message">): boolean {
+  return code === "denied" && (/^\S+ is forbidden: User /.test(message) || / cannot \w+ resource /.test(message));
+}
+
 function deniedHint(message: string): string | undefined {
-  return /^\S+ is forbidden: User /.test(message) || / cannot \w+ resource /.test(message)
+  return isOfApiServer({ code: "denied", message })
     ? "the cluster's own RBAC refuses it: an administrator of the cluster grants it by a RoleBinding or ClusterRoleBinding"
     : undefined;
 }

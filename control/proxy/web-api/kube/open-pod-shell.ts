@@ -6,6 +6,7 @@ import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { agentRequest, changedProtocol } from "../../app-front/agent-requests.ts";
 import type { ReachServices } from "../../routing/reach-served.ts";
 import type { Shell } from "../terminal/shell.ts";
+import { isOfApiServer } from "./cluster-error.ts";
 import { refusal } from "./get-json.ts";
 import { overSpdy, overWebSocket, type ProgramConnection } from "./program-connection.ts";
 import { ProgramStream } from "./program-stream.ts";
@@ -42,14 +43,15 @@ export async function openPodShell({ ask, ...visit }: PodShellAsk, services: Rea
 }
 
 /**
- * Over a WebSocket, or where that is refused over SPDY, as kubectl does: for a WebSocket, a GET, API servers before 1.35 ask for the verb `get` of `pods/exec`, and
+ * Over a WebSocket, or where the API server refuses that over SPDY, as kubectl does: for a WebSocket, a GET, API servers before 1.35 ask for the verb `get` of `pods/exec`, and
  * for SPDY, a POST, for `create`. Throws what the agent or the API server refuses with.
  */
 async function exec(reach: () => Promise<Duplex>, ask: PodAsk): Promise<ProgramConnection> {
+  const over = await reach();
   try {
-    return await execOverWebSocket(await reach(), ask);
+    return await execOverWebSocket(over, ask);
   } catch (thrown) {
-    if (!(thrown instanceof PlatformError) || thrown.code !== "denied") throw thrown;
+    if (!(thrown instanceof PlatformError) || !isOfApiServer(thrown)) throw thrown;
     return await execOverSpdy(await reach(), ask);
   }
 }
