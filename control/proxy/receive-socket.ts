@@ -36,7 +36,7 @@ export interface ReceiveServices {
 /** Time limit of a balancer's header, ms. */
 const headerMs = 10_000;
 
-/** Serves a new connection, that of a balancer in the name of its client. Never rejects. */
+/** Serves a new connection; one from a balancer counts as its client's. Never rejects. */
 export async function receiveSocket<Stream extends ArrivedSocket>(
   socket: Stream,
   { port, balancers }: ReceiveOptions,

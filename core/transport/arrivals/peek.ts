@@ -98,7 +98,7 @@ export function recognize(bytes: Buffer): Peeked | undefined {
   const isProxied = mayBeProxyHeader(bytes);
   if (bytes.length < httpLength && (isProxied || /^[A-Z]+$/.test(start))) return undefined;
   if (isProxied) {
-    const where = "at ports of a proxy and from addresses in its proxy_service.proxy_protocol";
+    const where = "at ports of a proxy, from addresses in its proxy_service.proxy_protocol";
     throw new PlatformError("invalid", `the connection starts with a header of the PROXY protocol, which is accepted only ${where}`);
   }
   throw new PlatformError("invalid", "the connection starts with neither TLS, SSH nor HTTP");
