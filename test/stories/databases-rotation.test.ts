@@ -15,6 +15,7 @@ import { entry, openPostgresWorld, type PostgresWorld, psql } from "../world/pos
 import { output, run } from "../world/program.ts";
 import { rotationOf, step } from "../world/rotations.ts";
 import { databaseTunnel, type RunningTunnel } from "../world/tsh-tunnel.ts";
+import { until } from "../world/until.ts";
 
 /** Logins one after the other, each on a connection of its own. */
 interface LoginLoop {
@@ -208,37 +209,44 @@ describe.skipIf(missing !== undefined)(`the authorities of databases${because(mi
       await held.ask();
       expect((await open.query("select @mine as mine"))[0]).toEqual([{ mine: 7 }]);
     };
+    /** One step, and two more logins of each kind with what it left. */
+    const phase = async (authority: "db" | "db_client", name: string): Promise<void> => {
+      const counts = loops.map(({ count }) => count);
+      await step(cluster, authority, name);
+      const goesOn = (): boolean => loops.every(({ count, failures }, at) => failures.length > 0 || count > (counts[at] ?? 0) + 1);
+      await until(`logins go on after ${name} of ${authority}`, goesOn);
+    };
     const before = [await rotationOf(cluster, "db_client"), await rotationOf(cluster, "db")].map(({ keys }) => keys[0]?.ca_pin);
 
-    await step(cluster, "db_client", "init");
+    await phase("db_client", "init");
     expect(issued(await cluster.admin("auth", "export", "--type=db-client"))).toBe(2);
     await giveClientAuthorities();
-    await step(cluster, "db_client", "update_clients");
-    await step(cluster, "db_client", "rollback");
-    await step(cluster, "db_client", "standby");
+    await phase("db_client", "update_clients");
+    await phase("db_client", "rollback");
+    await phase("db_client", "standby");
     await giveClientAuthorities();
     expect((await rotationOf(cluster, "db_client")).keys.map((key) => key.ca_pin)).toEqual([before[0]]);
 
-    await step(cluster, "db_client", "init");
+    await phase("db_client", "init");
     await giveClientAuthorities();
-    for (const phase of ["update_clients", "update_servers", "standby"]) await step(cluster, "db_client", phase);
+    for (const name of ["update_clients", "update_servers", "standby"]) await phase("db_client", name);
     await giveClientAuthorities();
     expect(issued(await readFile(`${world.signed}.cas`, "utf8"))).toBe(1);
     await goOn();
 
-    await step(cluster, "db", "init");
-    await step(cluster, "db", "update_clients");
+    await phase("db", "init");
+    await phase("db", "update_clients");
     await signServersAgain();
-    await step(cluster, "db", "rollback");
+    await phase("db", "rollback");
     await signServersAgain();
-    await step(cluster, "db", "standby");
+    await phase("db", "standby");
     expect((await rotationOf(cluster, "db")).keys.map((key) => key.ca_pin)).toEqual([before[1]]);
 
-    await step(cluster, "db", "init");
-    await step(cluster, "db", "update_clients");
+    await phase("db", "init");
+    await phase("db", "update_clients");
     await signServersAgain();
-    await step(cluster, "db", "update_servers");
-    await step(cluster, "db", "standby");
+    await phase("db", "update_servers");
+    await phase("db", "standby");
 
     const counts = loops.map((loop) => loop.count);
     await Promise.all([loginToPostgres(), loginToRedis(), loginToMariadb(), loginToMongo(), goOn()]);

@@ -12,7 +12,7 @@ import { heldStreams } from "../world/kubernetes/held-streams.ts";
 import { allResources, KubePlatform, type KubeUser } from "../world/kubernetes/kube-platform.ts";
 import { type KubectlVersion, kubectl, kubectlVersions } from "../world/kubernetes/kubectl.ts";
 import { startShellPod } from "../world/kubernetes/shell-pod.ts";
-import { listRecordings } from "../world/list-recordings.ts";
+import { findPlayed, listRecordings } from "../world/list-recordings.ts";
 import { type ListedSession, listSessions } from "../world/owned-session.ts";
 import { output } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
@@ -254,18 +254,19 @@ await describeKube("sessions in pods", (world) => {
   });
 
   test("a terminal is recorded, and tsh plays what it showed", async () => {
-    const before = new Set((await listRecordings(platform.cluster)).map(({ sid }) => sid));
     // Newer ones try a WebSocket first, which this API server refuses: that is a session too, with an empty recording.
     await using shell = await openShell("1.20");
     shell.type("echo recor''ded; printf 'tw\\303\\266 \\033[1mbold\\033[0m\\n'; exit\n");
     await until("the shell has ended", () => shell.exited);
     expect(shell.printed()).toMatch(/recorded/);
-    const recording = await until("it is recorded", async () =>
-      (await listRecordings(platform.cluster)).find(({ sid, state }) => !before.has(sid) && state === "complete"),
+    // Those of terminals before this one may be complete later than it.
+    const sid = await until("it is recorded", () =>
+      findPlayed(platform.cluster, { user: user.user, state: "complete", isIt: (text) => text === shell.printed() }),
     );
+    const recording = (await listRecordings(platform.cluster)).find((one) => one.sid === sid);
     expect(recording).toMatchObject({ user: "ada", kind: "kube", resource: platform.kube });
-    expect(await audited(platform.cluster, "exec", { sid: recording.sid })).toMatchObject({ command: "sh", kubernetes_pod_name: "shell" });
-    const played = await user.user.tsh(["play", recording.sid]);
+    expect(await audited(platform.cluster, "exec", { sid })).toMatchObject({ command: "sh", kubernetes_pod_name: "shell" });
+    const played = await user.user.tsh(["play", sid]);
     expect(played).toMatchObject({ status: 0, stderr: "" });
     // Every byte: kubectl passes on what the terminal showed.
     expect(shell.printed()).toBe(played.stdout);
