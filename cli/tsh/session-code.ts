@@ -45,7 +45,7 @@ export async function openConfirmed<Kind extends "ssh" | "join">(io: CliIo, ask:
   return { stream: await openStream(io, { ...ask, profile }), profile };
 }
 
-/** The same login with certificates that a code has confirmed. Throws `mfa_required` where there is no terminal to ask on, and what the auth service answers. */
+/** The same login with certificates that a code has confirmed. Throws `mfa_required` without a terminal, and the errors of the auth service. */
 export async function confirmedProfile(io: CliIo, profile: Profile, target: CodeTarget): Promise<Profile> {
   const { kind, name, account = "", shown = name } = target;
   const code = await inTurn(() => askCode(io, shown));
@@ -78,7 +78,7 @@ async function askCode(io: CliIo, shown: string): Promise<string> {
   using terminal = hasTerminal ? undefined : openTerminal();
   const asked = terminal === undefined ? io : { ...io, stdin: terminal.input, stderr: terminal.output };
   if (asked.stdin.isTTY === true) return (await askSecrets(asked, [question]))[0] ?? "";
-  throw new PlatformError("mfa_required", `a session with ${shown} needs a one-time code, and there is no terminal to ask for it`, {
+  throw new PlatformError("mfa_required", `a session with ${shown} needs a one-time code, but tsh has no terminal to ask on`, {
     hint: "run this command on a terminal",
   });
 }

@@ -13,11 +13,11 @@ export interface ThreadStreamDeps {
 }
 
 /**
- * Serves a proxy's question for the server's number of a connection whose client was greeted with another one: four bytes, or none if this process does not know it. The
- * server itself decides who may kill it. Throws `invalid` for what is not such a number.
+ * Answers a proxy that asks for the server's id of a connection, given the id in its client's greeting: four bytes, or none if this process does not know it. The
+ * server itself decides who may kill it. Throws `invalid` for a malformed id.
  */
 export async function serveThreadStream(stream: Duplex, { target, parameters }: StreamRequest<"cancel">, deps: ThreadStreamDeps): Promise<void> {
-  if (!/^[0-9a-f]{8}$/.test(parameters.key)) throw new PlatformError("invalid", "the number of a connection cannot be read");
+  if (!/^[0-9a-f]{8}$/.test(parameters.key)) throw new PlatformError("invalid", "the connection id is malformed");
   const thread = deps.admit() ? (deps.threads ?? connectionThreads).threadAt(Number.parseInt(parameters.key, 16), target) : undefined;
   if (thread === undefined) return void stream.destroy();
   const closed = once(stream, "close");

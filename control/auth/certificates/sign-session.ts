@@ -97,7 +97,7 @@ async function onlyHost(context: AuthContext, target: string, caller: UserCaller
   );
   const [only, second] = nodes;
   const named = JSON.stringify(target.slice(0, 64));
-  if (only === undefined) throw new PlatformError("not_found", `there is no host ${named} that you may reach`, { hint: "tsh ls lists them" });
+  if (only === undefined) throw new PlatformError("not_found", `no host named ${named} that you may reach`, { hint: "list your hosts with: tsh ls" });
   if (second !== undefined)
     throw new PlatformError("conflict", `${nodes.length} hosts are named ${named}`, { hint: "use the id of the one that you mean" });
   return only;

@@ -51,8 +51,8 @@ export async function openServed(ask: StreamAsk<ServedKind>, services: Services,
 }
 
 /**
- * Whether a user may ask about connections to a database: who may reach it, with any names. The session that asks is open, so that no one-time code is needed, but a
- * certificate for another resource is refused. Throws PlatformError.
+ * Requires that a user may reach a database, with whatever account: then the user may ask about connections to it. The session that asks is open already, so it needs no
+ * one-time code, but a certificate for another resource is refused. Throws PlatformError.
  */
 export async function requireReach(
   { identity, database, clientAddress }: Pick<StreamAsk, "identity" | "clientAddress"> & { readonly database: string },
