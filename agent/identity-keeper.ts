@@ -4,7 +4,7 @@ import { credentialsValidity, type HostCredentials, renewHost } from "../core/ap
 import { isSignedByFirst, pickTrustedKeys, type ReportedKeys, trustedDigest } from "../core/api/trusted-keys.ts";
 import { errorText, PlatformError } from "../core/errors/platform-error.ts";
 import { canonicalName, namesMeant } from "../core/identity/cluster-names.ts";
-import { fromSshCertificate } from "../core/identity/identity.ts";
+import { fromSshCertificate } from "../core/identity/ssh-identity.ts";
 import type { Log } from "../core/log/log.ts";
 import { parseCertificateLine } from "../core/ssh/certificate.ts";
 import { backOffDelay } from "../core/transport/back-off.ts";

@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { HostCredentials } from "../core/api/host-credentials.ts";
 import { PlatformError } from "../core/errors/platform-error.ts";
-import { fromSshCertificate } from "../core/identity/identity.ts";
+import { fromSshCertificate } from "../core/identity/ssh-identity.ts";
 import type { HostStatus } from "../core/resources/host-status.ts";
 import type { Labels } from "../core/resources/metadata.ts";
 import { parseCertificateLine, type SshCertificate } from "../core/ssh/certificate.ts";

@@ -1,5 +1,6 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { fromSshCertificate, inSession, type UserIdentity } from "../../core/identity/identity.ts";
+import { inSession, type UserIdentity } from "../../core/identity/identity.ts";
+import { fromSshCertificate } from "../../core/identity/ssh-identity.ts";
 import type { SshCertificate } from "../../core/ssh/certificate.ts";
 import { checkCertificate } from "../../core/ssh/check-certificate.ts";
 import { type Access, requireReadableRoles } from "../access/access-source.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openAuthClient } from "../../core/api/auth-client.ts";
 import { trustByPin } from "../../core/api/trust.ts";
-import { fromSshCertificate } from "../../core/identity/identity.ts";
+import { fromSshCertificate } from "../../core/identity/ssh-identity.ts";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { checkCertificate } from "../../core/ssh/check-certificate.ts";
 import { addUser, openTestAuth } from "../../test/inside/open-auth.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import "reflect-metadata";
 import { X509CertificateGenerator } from "@peculiar/x509";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { toSshCertificate } from "../identity/identity.ts";
+import { toSshCertificate } from "../identity/ssh-identity.ts";
 import { certificateLine, signCertificate } from "../ssh/certificate.ts";
 import { generateSshKey, toOpensshPrivate } from "../ssh/keys.ts";
 import { loadCredentials, saveCredentials } from "./credential-store.ts";

@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { anyCharacter } from "../../test/fuzz/any-character.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 import type { X509Subject } from "./certificate-parts.ts";
-import { fromSshCertificate, type HostIdentity, type Identity, inSession, toSshCertificate, type UserIdentity } from "./identity.ts";
+import { type HostIdentity, type Identity, inSession, type UserIdentity } from "./identity.ts";
+import { fromSshCertificate, toSshCertificate } from "./ssh-identity.ts";
 import { fromX509Subject, toX509Subject } from "./x509-identity.ts";
 
 const validBefore = new Date("2026-11-20T12:00:00Z");

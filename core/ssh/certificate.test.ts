@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { string } from "../bytes/fields.ts";
 import { PlatformError } from "../errors/platform-error.ts";
-import { fromSshCertificate, toSshCertificate } from "../identity/identity.ts";
+import { fromSshCertificate, toSshCertificate } from "../identity/ssh-identity.ts";
 import { certificateLine, forever, parseCertificate, parseCertificateLine, readOptions, signCertificate, writeOptions } from "./certificate.ts";
 import { publicBlob } from "./keys.ts";
 import { authority, inAnHour, now, sign, subject } from "./testing/certificate-fixture.ts";

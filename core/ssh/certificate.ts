@@ -1,7 +1,7 @@
 import { type KeyObject, randomBytes } from "node:crypto";
 import { Reader, string, u32, u64 } from "../bytes/fields.ts";
 import { PlatformError } from "../errors/platform-error.ts";
-import type { SshCertificateFields } from "../identity/identity.ts";
+import type { SshCertificateFields } from "../identity/ssh-identity.ts";
 import { certificateSuffix } from "./algorithms.ts";
 import { blobLine, lineBlob, publicBlob, publicFields, readPublicFields } from "./keys.ts";
 import { signBlob } from "./signature.ts";

@@ -3,7 +3,7 @@ import { duplexPair } from "node:stream";
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { renewHost } from "../../../core/api/host-credentials.ts";
-import { fromSshCertificate } from "../../../core/identity/identity.ts";
+import { fromSshCertificate } from "../../../core/identity/ssh-identity.ts";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { checkCertificate } from "../../../core/ssh/check-certificate.ts";
 import { fromOpensshPrivate, publicLine } from "../../../core/ssh/keys.ts";

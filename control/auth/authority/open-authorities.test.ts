@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { bundlesOf, exportedKeys } from "../../../core/api/trusted-keys.ts";
-import { toSshCertificate } from "../../../core/identity/identity.ts";
+import { toSshCertificate } from "../../../core/identity/ssh-identity.ts";
 import { type AuthorityKindRow, authorityExports, authorityKinds, authorityNames } from "../../../core/kinds/authority-kinds.ts";
 import { rotationSchema } from "../../../core/resources/rotation.ts";
 import { generateSshKey } from "../../../core/ssh/keys.ts";

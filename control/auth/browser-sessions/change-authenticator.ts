@@ -93,7 +93,9 @@ async function started(
   const found = parsed(await storage.get(keyOf(user)));
   const isOpen = found !== undefined && found.session === sessionId && now < new Date(found.expires);
   if (stored !== undefined && isOpen && found.replaces === hashOf(stored.credential.totp?.secret ?? "")) return { secret: found.secret, stored };
-  throw new PlatformError("not_found", "the new authenticator has expired or was not set up", { hint: "start again: it has to be confirmed within ten minutes" });
+  throw new PlatformError("not_found", "the new authenticator has expired or was not set up", {
+    hint: "start again: it has to be confirmed within ten minutes",
+  });
 }
 
 async function write(storage: Storage, writes: readonly Write[]): Promise<void> {

@@ -1,7 +1,8 @@
 import { authorize } from "../../../core/access/authorize.ts";
 import { authorizeJoin } from "../../../core/access/authorize-join.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { toSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
+import type { UserIdentity } from "../../../core/identity/identity.ts";
+import { toSshCertificate } from "../../../core/identity/ssh-identity.ts";
 import { joinModes } from "../../../core/resources/session.ts";
 import { ipOf } from "../../../core/transport/host-port.ts";
 import { listLocks } from "../access/locks.ts";

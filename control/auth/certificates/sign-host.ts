@@ -1,6 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { baseName } from "../../../core/identity/cluster-names.ts";
-import { opensshHostCertificate } from "../../../core/identity/identity.ts";
+import { opensshHostCertificate } from "../../../core/identity/ssh-identity.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { Actor } from "../document.ts";
 import { checkHostNames } from "../tokens/host-names.ts";

@@ -1,7 +1,7 @@
 import { authorize } from "../../../core/access/authorize.ts";
 import { Reader } from "../../../core/bytes/fields.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { fromSshCertificate, opensshHostCertificate } from "../../../core/identity/identity.ts";
+import { fromSshCertificate, opensshHostCertificate } from "../../../core/identity/ssh-identity.ts";
 import { recordedAt } from "../../../core/resources/recording.ts";
 import { parseCertificate, type SshCertificate } from "../../../core/ssh/certificate.ts";
 import { checkCertificate } from "../../../core/ssh/check-certificate.ts";

@@ -1,7 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
-import { fromSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
+import type { UserIdentity } from "../../../core/identity/identity.ts";
+import { fromSshCertificate } from "../../../core/identity/ssh-identity.ts";
 import { fromX509Certificate } from "../../../core/identity/x509-identity.ts";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { browserAddress, by, from } from "../../../test/inside/auth-with-browser.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { fromSshCertificate } from "../../../core/identity/identity.ts";
+import { fromSshCertificate } from "../../../core/identity/ssh-identity.ts";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { joinFacts, joinHost, openTestAuth } from "../../../test/inside/open-auth.ts";
 import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";

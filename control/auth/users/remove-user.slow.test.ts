@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { findLock } from "../../../core/access/find-lock.ts";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
-import { fromSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
+import type { UserIdentity } from "../../../core/identity/identity.ts";
+import { fromSshCertificate } from "../../../core/identity/ssh-identity.ts";
 import { type Lock, lockSchema } from "../../../core/resources/lock.ts";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import type { TestUser } from "../../../test/inside/enrol-user.ts";

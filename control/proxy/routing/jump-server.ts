@@ -1,7 +1,8 @@
 import type { Duplex } from "node:stream";
 import type { Connection, ServerChannel, Session } from "ssh2";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import { fromSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
+import type { UserIdentity } from "../../../core/identity/identity.ts";
+import { fromSshCertificate } from "../../../core/identity/ssh-identity.ts";
 import type { SshCertificate } from "../../../core/ssh/certificate.ts";
 import { checkCertificate } from "../../../core/ssh/check-certificate.ts";
 import { guardRefusals, prohibited, refuseChannel } from "../../../core/ssh/refusals.ts";

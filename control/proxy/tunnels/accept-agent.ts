@@ -1,7 +1,8 @@
 import type { Duplex } from "node:stream";
 import type { AcceptConnection, Connection, RejectConnection, ServerChannel, SocketBindInfo, TcpipBindInfo, TcpipRequestInfo } from "ssh2";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { fromSshCertificate, type HostIdentity } from "../../../core/identity/identity.ts";
+import type { HostIdentity } from "../../../core/identity/identity.ts";
+import { fromSshCertificate } from "../../../core/identity/ssh-identity.ts";
 import type { SshAlgorithms } from "../../../core/ssh/algorithms.ts";
 import type { SshCertificate } from "../../../core/ssh/certificate.ts";
 import { checkCertificate } from "../../../core/ssh/check-certificate.ts";

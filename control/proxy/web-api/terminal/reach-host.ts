@@ -1,6 +1,7 @@
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import type { HostAsk } from "../../../../core/api/web/terminal.ts";
-import { fromSshCertificate, type UserIdentity } from "../../../../core/identity/identity.ts";
+import type { UserIdentity } from "../../../../core/identity/identity.ts";
+import { fromSshCertificate } from "../../../../core/identity/ssh-identity.ts";
 import { joinLogin } from "../../../../core/resources/session.ts";
 import { parseCertificateLine } from "../../../../core/ssh/certificate.ts";
 import { generateSshKey } from "../../../../core/ssh/keys.ts";
