@@ -81,6 +81,7 @@ test("events that share fields are written as if each were made by itself, and w
       const lines = new EventLines("test");
       const shared = { ...session, ...names, ...more };
       for (const own of [...events, ...events]) {
+        // Types of events do not know what an arbitrary object has.
         const [line, expected] = both(lines, { ...own, ...shared } as unknown as AuditFacts, shared);
         expect(line).toBe(expected);
       }

@@ -9,8 +9,7 @@ import { silentLog } from "../../../core/log/log.ts";
 import { roleSchema } from "../../../core/resources/role.ts";
 import { RunningStreams } from "../routing/running-streams.ts";
 import { accessOf } from "../routing/testing/access-of.ts";
-import { nothingDialled } from "../routing/testing/nothing-dialled.ts";
-import { ExpectedHosts } from "../tunnels/expected-hosts.ts";
+import { routingParts } from "../routing/testing/routing-parts.ts";
 import { type RoutedTunnel, TunnelRegistry } from "../tunnels/registry.ts";
 import { fakeTunnel } from "../tunnels/testing/fake-tunnel.ts";
 import { AgentConnections } from "./agent-connections.ts";
@@ -38,20 +37,10 @@ function connectionsTo(open: () => Promise<Duplex>, sign: AuthClient["signBrowse
   }
   const end = new AbortController();
   const connections = new AgentConnections({
-    log: silentLog,
-    cancels: { threadOf: async () => undefined },
-    access: { current: async () => access, forUser: async () => access },
+    ...routingParts(access),
     registry,
-    findSession: async () => undefined,
-    expected: new ExpectedHosts(),
-    arriving: new ExpectedHosts(),
-    hosts: { find: async () => ({ reachable: [], recorded: [] }), offering: () => [], begun: async () => {} },
-    identity: nothingDialled,
     running: new RunningStreams({ log: silentLog, now }),
-    limited: { add: async () => {} },
     between: async (channel) => channel,
-    audit: { emit: () => {}, emitRefusal: () => {} },
-    cluster: "c",
     now,
     signal: end.signal,
     auth: { signBrowserApp: sign },

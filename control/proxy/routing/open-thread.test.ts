@@ -2,16 +2,14 @@ import { buffer } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { u32 } from "../../../core/bytes/fields.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
-import { silentLog } from "../../../core/log/log.ts";
 import type { Lock } from "../../../core/resources/lock.ts";
 import { roleSchema } from "../../../core/resources/role.ts";
 import { encodeStreamReply } from "../../../core/transport/stream-request.ts";
-import { ExpectedHosts } from "../tunnels/expected-hosts.ts";
 import { type RoutedTunnel, TunnelRegistry } from "../tunnels/registry.ts";
 import { fakeTunnel } from "../tunnels/testing/fake-tunnel.ts";
 import { openStream } from "./open-stream.ts";
 import { accessOf } from "./testing/access-of.ts";
-import { nothingDialled } from "./testing/nothing-dialled.ts";
+import { routingParts } from "./testing/routing-parts.ts";
 
 const now = (): Date => new Date("2026-11-20T12:00:00Z");
 const validBefore = new Date("2026-11-20T13:00:00Z");
@@ -42,20 +40,12 @@ function ask({ identity, labels = { env: "test" }, locks = [], target = "shop", 
   }
   const access = accessOf({ roles: [role], locks });
   const services = {
-    log: silentLog,
-    access: { current: async () => access, forUser: async () => access },
+    ...routingParts(access),
     registry,
-    findSession: async () => undefined,
-    expected: new ExpectedHosts(),
-    arriving: new ExpectedHosts(),
-    hosts: { find: async () => ({ reachable: [], recorded: [] }), offering: () => [], begun: async () => {} },
-    identity: nothingDialled,
     running: { add: () => {}, count: () => 0, extend: () => () => {} },
-    limited: { add: async () => {} },
     between: () => Promise.reject(new Error("this test expects that nothing is recorded")),
     audit: { emit: () => {}, emitRefusal: (event: object) => void refused.push(event) },
     cancels: { threadOf: async (connection: object, peer: string) => asked.push(connection, peer) && 42 },
-    cluster: "c",
     now,
   };
   const request = { kind: "cancel", target, parameters: { key: "b2d05e00" } } as const;

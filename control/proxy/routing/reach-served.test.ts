@@ -12,14 +12,13 @@ import { encodeStreamReply, maxStreamMessage } from "../../../core/transport/str
 import { type InsideAuthorities, insideAuthorities } from "../../../test/inside/authorities.ts";
 import { socketPair } from "../../../test/inside/socket-pair.ts";
 import { generateKeys } from "../../../test/inside/user-keys.ts";
-import { ExpectedHosts } from "../tunnels/expected-hosts.ts";
 import { type RoutedTunnel, TunnelRegistry } from "../tunnels/registry.ts";
 import { fakeTunnel } from "../tunnels/testing/fake-tunnel.ts";
 import { LastAgents } from "./last-agents.ts";
 import { reachServed, type ServedWay } from "./reach-served.ts";
 import { RunningStreams } from "./running-streams.ts";
 import { accessOf } from "./testing/access-of.ts";
-import { nothingDialled } from "./testing/nothing-dialled.ts";
+import { routingParts } from "./testing/routing-parts.ts";
 
 let authorities: InsideAuthorities;
 let credentials: HostCredentials;
@@ -77,20 +76,10 @@ async function world(how: Answer, streams: Readonly<Record<string, number>> = {}
   const access = accessOf({ roles: [role], hostCaPem: [authorities.hostCaPem] });
   const stop = new AbortController();
   const services = {
-    log: silentLog,
-    access: { current: async () => access, forUser: async () => access },
+    ...routingParts(access),
     registry,
-    findSession: async () => undefined,
-    expected: new ExpectedHosts(),
-    arriving: new ExpectedHosts(),
-    hosts: { find: async () => ({ reachable: [], recorded: [] }), offering: () => [], begun: async () => {} },
-    identity: nothingDialled,
     running,
-    limited: { add: async () => {} },
     between: async (channel: Duplex) => channel,
-    audit: { emit: () => {}, emitRefusal: () => {} },
-    cancels: { threadOf: async () => undefined },
-    cluster: "c",
     now,
     signal: stop.signal,
   };
