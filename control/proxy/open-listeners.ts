@@ -92,8 +92,8 @@ export async function openListeners(config: ProxyConfig, services: ListenerServi
   /** SSH without TLS. */
   const overSsh =
     (accept: SshAccept): Serve<Socket> =>
-    ({ socket, ...connection }) =>
-      accept({ transport: socket, ...connection }, services);
+    (connection) =>
+      accept(connection, services);
   const openOwn = async (wantedMode: ListenerMode): Promise<void> => {
     const { host } = config.webListen;
     const wanted = (address: HostPort | undefined, port: number) => address ?? (wantedMode === "separate" ? { host, port } : undefined);
@@ -175,7 +175,7 @@ const toAuthMs = 10_000;
 /** Handlers of the web port. */
 function doorHandlers(services: ListenerServices): Pick<FrontDoorOptions, "table" | "web" | "postgres"> {
   const postgres = auditingOffences("postgres", servePostgres);
-  return { table: handlerTable(services), web: webHandler(services), postgres: (arrival) => postgres(arrival, services) };
+  return { table: handlerTable(services), web: webHandler(services), postgres: (connection) => postgres(connection, services) };
 }
 
 function handlerTable(services: ListenerServices): HandlerTable {
@@ -183,8 +183,8 @@ function handlerTable(services: ListenerServices): HandlerTable {
   const insideTls =
     (name: string, accept: SshAccept): Handler =>
     async ({ socket, peer, established }) => {
-      const transport = await terminateTls(socket, { context: services.identity.current().tls, alpn: name });
-      await accept({ transport, peer, established }, services);
+      const tls = await terminateTls(socket, { context: services.identity.current().tls, alpn: name });
+      await accept({ socket: tls, peer, established }, services);
     };
   const postgres = auditingOffences("postgres", servePostgresTls);
   return new Map<string, Handler>([

@@ -10,9 +10,9 @@ import type { IpSet } from "../../core/transport/ip-prefix.ts";
 /** A new connection to one of the proxy's ports. */
 export interface NewConnection<Stream extends ArrivedSocket = ArrivedSocket> {
   readonly socket: Stream;
-  /** `ip:port` of the client. */
+  /** `ip:port` of the client; behind a balancer, the address that the balancer states. */
   readonly peer: string;
-  /** Call this once the peer is authenticated: until then the connection may be dropped for a newer one. */
+  /** Call this once the peer is authenticated, or may use the resource that it came for: until then the connection may be dropped for a newer one. */
   readonly established: () => void;
 }
 

@@ -5,20 +5,17 @@ import { peerCertificate } from "../../../core/identity/x509-identity.ts";
 import { terminateTls } from "../../../core/transport/arrivals/server-tls.ts";
 import type { Arrival } from "../front-door.ts";
 import type { WebCertificates } from "../identity/web-certificates.ts";
+import type { NewConnection } from "../receive-socket.ts";
 import { relayStream } from "../routing/relay-stream.ts";
 import type { RelayedStreams } from "../routing/running-streams.ts";
 import type { AppSite } from "./app-sites.ts";
 import { type ReachAppServices, reachApp } from "./reach-app.ts";
 import { refusalBytes } from "./refusal-bytes.ts";
 
-/** A client of an application that has presented no certificate: a browser, which has cookies. */
-export interface BrowserArrival {
-  /** HTTP/1.1 after the TLS handshake. */
-  readonly socket: TLSSocket;
+/** A client of an application that has presented no certificate: a browser, which has cookies. After its TLS handshake it speaks HTTP/1.1. */
+export interface BrowserArrival extends Pick<NewConnection<TLSSocket>, "socket" | "peer"> {
   /** Application and host name that the TLS handshake named; requests for another host are not for this connection. */
   readonly site: AppSite;
-  /** `ip:port` of the client. */
-  readonly peer: string;
 }
 
 /** Owns the socket from this call on. Never throws. */

@@ -3,19 +3,11 @@ import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { terminateTls } from "../../../core/transport/arrivals/server-tls.ts";
+import type { NewConnection } from "../receive-socket.ts";
 import type { LastAgents } from "../routing/last-agents.ts";
 import type { RoutingServices } from "../routing/routing-services.ts";
 import type { RelayedStreams } from "../routing/running-streams.ts";
 import type { CancelRequests } from "./cancel-requests.ts";
-
-/** A new connection of a database client; one to the web port may be inside another one. */
-export interface FrontArrival<Stream extends Duplex = Socket> {
-  readonly socket: Stream;
-  /** `ip:port` of the peer. */
-  readonly peer: string;
-  /** Call this once the user may use the database: until then the connection may be dropped for a newer one. */
-  readonly established: () => void;
-}
 
 export interface FrontServices extends RoutingServices {
   readonly auth: Pick<AuthClient, "signRelayedDatabase">;
@@ -30,7 +22,7 @@ export interface FrontServices extends RoutingServices {
 }
 
 /** Serves one connection until its end or refusal. Throws PlatformError for what is not a client of the protocol. */
-export type Front = (arrival: FrontArrival, services: FrontServices) => Promise<void>;
+export type Front = (connection: NewConnection<Socket>, services: FrontServices) => Promise<void>;
 
 /** Time from the connection to the end of the client's TLS, and then for its first message, ms. */
 export const startMs = 10_000;

@@ -31,7 +31,7 @@ export async function openDatabasePorts(
         ...services,
         publicAddr: publicAddr && formatHostPort(withPort(publicAddr, listen)),
       };
-      const serve: Serve<Socket> = async (arrival) => await auditingOffences(protocol, await frontOf(protocol))(arrival, own);
+      const serve: Serve<Socket> = async (connection) => await auditingOffences(protocol, await frontOf(protocol))(connection, own);
       opened.set(protocol, await open(protocol, listen, serve));
     }
   } catch (thrown) {

@@ -3,8 +3,9 @@ import { withKnownThreads } from "../../../core/databases/mysql/known-threads.ts
 import { refusals } from "../../../core/databases/refusals.ts";
 import { wordsAtLoss } from "../../../core/databases/words-at-loss.ts";
 import { toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { NewConnection } from "../receive-socket.ts";
 import { relayStream } from "../routing/relay-stream.ts";
-import type { FrontArrival, FrontServices } from "./front.ts";
+import type { FrontServices } from "./front.ts";
 import { type FrontClient, type ReachedDatabase, reachDatabase } from "./reach-database.ts";
 
 /**
@@ -12,7 +13,7 @@ import { type FrontClient, type ReachedDatabase, reachDatabase } from "./reach-d
  */
 export async function relayClient(
   client: FrontClient,
-  { established, services }: Pick<FrontArrival, "established"> & { readonly services: FrontServices },
+  { established, services }: Pick<NewConnection, "established"> & { readonly services: FrontServices },
 ): Promise<void> {
   let reached: ReachedDatabase;
   try {

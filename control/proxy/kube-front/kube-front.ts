@@ -1,8 +1,8 @@
-import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { toPlatformError } from "../../../core/errors/platform-error.ts";
 import { refuseKubeClient } from "../../../core/kubernetes/refuse-kube-client.ts";
 import { terminateTls } from "../../../core/transport/arrivals/server-tls.ts";
+import type { NewConnection } from "../receive-socket.ts";
 import { relayStream } from "../routing/relay-stream.ts";
 import type { RelayedStreams } from "../routing/running-streams.ts";
 import { type ReachKubeServices, reachKube } from "./reach-kube.ts";
@@ -11,22 +11,13 @@ export interface KubeFrontServices extends ReachKubeServices {
   readonly relaying: RelayedStreams;
 }
 
-/** A new connection of a client of Kubernetes. */
-export interface KubeArrival {
-  readonly socket: Duplex;
-  /** `ip:port` of the peer. */
-  readonly peer: string;
-  /** Call this once the user may use the cluster: until then the connection may be dropped for a newer one. */
-  readonly established: () => void;
-}
-
 const protocols = ["h2", "http/1.1"];
 
 /**
  * Serves a TLS client of Kubernetes, whose certificate is for one Kubernetes cluster: its bytes, HTTP/1.1 or HTTP/2, go on to an agent as they are. Resolves
  * once bytes flow or were refused. Throws as `terminateTls`.
  */
-export async function serveKubeClient({ socket, peer, established }: KubeArrival, services: KubeFrontServices): Promise<void> {
+export async function serveKubeClient({ socket, peer, established }: NewConnection, services: KubeFrontServices): Promise<void> {
   // Without a list of authorities: Go's clients send their certificate then, whatever it is, and a refusal can say what is wrong with it.
   const context = services.identity.current().databases;
   const tls = await terminateTls(socket, { context, alpn: protocols, requestCertificate: true });

@@ -12,15 +12,10 @@ import { readFrame } from "../../../core/transport/read-frame.ts";
 import { relay } from "../../../core/transport/relay.ts";
 import { decodeStreamReply, maxStreamMessage } from "../../../core/transport/stream-request.ts";
 import type { KeptConnections } from "../kept-connections.ts";
+import type { NewConnection } from "../receive-socket.ts";
 import { wait } from "../wait.ts";
 import type { ClientStreamServices } from "./client-stream.ts";
 import { auditRefusal, openStream } from "./open-stream.ts";
-
-export interface JumpArrival {
-  readonly transport: Duplex;
-  readonly peer: string;
-  readonly established: () => void;
-}
 
 export interface JumpServices extends ClientStreamServices {
   readonly kept: Pick<KeptConnections, "retired" | "add">;
@@ -40,11 +35,11 @@ const allowedPorts: readonly number[] = [0, 22, 3022];
  * SSH server for stock clients that use the proxy as a jump host: it forwards to hosts of the cluster and does nothing else. Resolves once the client has asked for
  * its first channel, or is idle.
  */
-export async function acceptJump({ transport, peer, established }: JumpArrival, services: JumpServices): Promise<void> {
+export async function acceptJump({ socket, peer, established }: NewConnection, services: JumpServices): Promise<void> {
   const { sshKey, sshCertificate } = services.identity.current();
-  transport.once("end", () => transport.end());
+  socket.once("end", () => socket.end());
   const { connection, certificate } = await acceptSsh({
-    stream: transport,
+    stream: socket,
     hostKey: sshKey,
     hostCertificate: sshCertificate,
     algorithms: services.algorithms,

@@ -1,5 +1,4 @@
 import type { Duplex } from "node:stream";
-import type { Connection } from "ssh2";
 import { mayOffer } from "../../../core/access/may-offer.ts";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
@@ -10,13 +9,14 @@ import { readFrame, readMessages } from "../../../core/transport/read-frame.ts";
 import { decodeAgentMessage, encodeTunnelMessage, maxTunnelMessage } from "../../../core/transport/tunnel-message.ts";
 import { misfitText } from "../../../core/versions/compare-versions.ts";
 import { version } from "../../../core/versions/version.ts";
+import type { NewConnection } from "../receive-socket.ts";
 import { type AccessCache, type AccessRevisions, accessRevisions } from "../routing/access-cache.ts";
 import { type AgentServices, acceptAgent, agentChannels, handshakeMs } from "./accept-agent.ts";
 import type { ExpectedHosts } from "./expected-hosts.ts";
 import type { OfferDisputes } from "./offer-disputes.ts";
 import type { TunnelRegistry } from "./registry.ts";
 import { type NodeAnswer, reportGone, reportNode, type StatusReports } from "./report-node.ts";
-import { type AgentFacts, endConnection, Tunnel } from "./tunnel.ts";
+import { type AgentFacts, endConnection, Tunnel, type TunnelParts } from "./tunnel.ts";
 
 export interface TunnelServices extends AgentServices {
   readonly log: Log;
@@ -35,22 +35,14 @@ export interface TunnelServices extends AgentServices {
   readonly tunnelsChanged: () => void;
 }
 
-export interface TunnelArrival {
-  readonly transport: Duplex & { readonly bytesRead?: number };
-  readonly peer: string;
-  /** Called once the agent has proven its identity. */
-  readonly established: () => void;
-}
-
 /** Accepts an agent's SSH connection and registers its tunnel. Resolves then; throws the agent's fault. */
-export async function acceptTunnel(arrival: TunnelArrival, services: TunnelServices): Promise<void> {
-  const { transport, peer } = arrival;
+export async function acceptTunnel({ socket: transport, peer, established }: NewConnection, services: TunnelServices): Promise<void> {
   transport.on("end", endToo);
   const { connection, identity } = await acceptAgent(transport, services);
-  arrival.established();
+  established();
   const control = agentChannels({ connection, peer, relayAuth: services.relayAuth, timeoutMs: handshakeMs });
   try {
-    await admit({ ...arrival, identity, connection, control }, services);
+    await admit({ identity, peer, connection, transport, control }, services);
   } catch (thrown) {
     endConnection(connection, transport);
     throw thrown;
@@ -61,9 +53,7 @@ function endToo(this: Duplex): void {
   this.end();
 }
 
-interface Applicant extends TunnelArrival {
-  readonly identity: HostIdentity;
-  readonly connection: Connection;
+interface Applicant extends Pick<TunnelParts, "identity" | "peer" | "connection" | "transport"> {
   readonly control: Promise<Duplex>;
 }
 

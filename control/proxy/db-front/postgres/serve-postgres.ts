@@ -4,15 +4,16 @@ import { readFirst } from "../../../../core/databases/postgres/first-message.ts"
 import { readStart, takeFirst } from "../../../../core/databases/postgres/read-start.ts";
 import { sayFarewell } from "../../../../core/databases/say-farewell.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import { endClientTls, type FrontArrival, type FrontServices } from "../front.ts";
+import type { NewConnection } from "../../receive-socket.ts";
+import { endClientTls, type FrontServices } from "../front.ts";
 import { relayClient } from "../relay-client.ts";
 
 /** ALPN of PostgreSQL, which clients of version 17 and later offer. */
 const alpnName = "postgresql";
 
 /** Serves a client from its first byte: TLS on request or at once, or a request to cancel a query. */
-export async function servePostgres(arrival: FrontArrival<Duplex>, services: FrontServices): Promise<void> {
-  const { socket, peer } = arrival;
+export async function servePostgres(connection: NewConnection, services: FrontServices): Promise<void> {
+  const { socket, peer } = connection;
   const start = await readStart(socket, "S", services.signal);
   if (start.kind === "cancel") return await cancel(socket, { key: start.key, peer }, services);
   if (start.kind === "startup") {
@@ -21,12 +22,12 @@ export async function servePostgres(arrival: FrontArrival<Duplex>, services: Fro
     });
     return await sayFarewell(socket, encodeFatal(error), services.signal);
   }
-  await servePostgresTls(arrival, services, start.kind === "hello");
+  await servePostgresTls(connection, services, start.kind === "hello");
 }
 
 /** Serves a client that begins TLS now. `isDirect`: it has not asked for it before, and has to name its protocol, as every server demands. */
-export async function servePostgresTls(arrival: FrontArrival<Duplex>, services: FrontServices, isDirect = true): Promise<void> {
-  const { socket, peer, established } = arrival;
+export async function servePostgresTls(connection: NewConnection, services: FrontServices, isDirect = true): Promise<void> {
+  const { socket, peer, established } = connection;
   const tls = await endClientTls(socket, services, alpnName);
   if (isDirect && tls.alpnProtocol !== alpnName) {
     tls.destroy();
