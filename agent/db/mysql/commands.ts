@@ -123,8 +123,8 @@ function decideQuery({ body, length, whole }: Command, facts: CommandFacts): Dec
     return refused("COM_QUERY", { code: 1105, state: "HY000", message });
   }
   const kill = whole ? killIn(body.subarray(start), facts) : undefined;
-  if (typeof kill === "object") return refused(body.toString("utf8", start), kill);
-  const text = kill === undefined ? body.subarray(start) : Buffer.from(kill);
+  if (kill !== undefined && "code" in kill) return refused(body.toString("utf8", start), kill);
+  const text = kill ?? body.subarray(start);
   return {
     answer: "result",
     ...(kill !== undefined && { instead: Buffer.concat([body.subarray(0, start), text]) }),

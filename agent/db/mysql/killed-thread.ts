@@ -1,5 +1,5 @@
 import type { MysqlError } from "../../../core/databases/mysql/error-packet.ts";
-import { isGiven, killTarget, maxKill } from "../../../core/databases/mysql/kill-target.ts";
+import { isGiven, killTarget } from "../../../core/databases/mysql/kill-target.ts";
 
 /** What a session knows about numbers of connections. */
 export interface ThreadFacts {
@@ -17,8 +17,8 @@ export function knownThread(own: number, { threadOf, givesHigh }: ThreadFacts): 
 }
 
 /** The statement with the server's number of the connection that it kills, or why it does not go on; undefined: it goes on as it is. */
-export function killIn(text: Buffer, facts: ThreadFacts): string | MysqlError | undefined {
-  const target = text.length <= maxKill ? killTarget(text.toString("utf8")) : undefined;
+export function killIn(statement: Buffer, facts: ThreadFacts): Buffer | MysqlError | undefined {
+  const target = killTarget(statement);
   if (target === undefined) return undefined;
   const thread = knownThread(target.own, facts);
   if (typeof thread === "object") return thread;

@@ -14,14 +14,15 @@ export function isGiven(number: number): boolean {
 }
 
 export interface KillTarget {
-  /** The connection that the statement names. */
+  /** The connection that the command names. */
   readonly own: number;
-  /** The same statement for the connection that the server calls `thread`. */
-  at(thread: number): string;
+  /** The same command for the connection that the server calls `thread`. */
+  at(thread: number): Buffer;
 }
 
 /** What a statement kills; undefined: it is another statement. Pure. */
-export function killTarget(text: string): KillTarget | undefined {
-  const match = kill.exec(text);
-  return match === null ? undefined : { own: Number(match[2]), at: (thread) => `${match[1]}${thread}${match[3]}` };
+export function killTarget(statement: Buffer): KillTarget | undefined {
+  if (statement.length > maxKill) return undefined;
+  const match = kill.exec(statement.toString("latin1"));
+  return match === null ? undefined : { own: Number(match[2]), at: (thread) => Buffer.from(`${match[1]}${thread}${match[3]}`, "latin1") };
 }

@@ -1,4 +1,4 @@
-import { isGiven, killTarget, maxKill } from "./kill-target.ts";
+import { isGiven, type KillTarget, killTarget, maxKill } from "./kill-target.ts";
 import { packet } from "./packet.ts";
 import { PacketBoundaries } from "./packet-boundaries.ts";
 
@@ -29,20 +29,15 @@ export function withKnownThreads(find: FindThread): (chunk: Buffer) => Promise<B
   };
 }
 
-interface Kill {
-  readonly own: number;
-  readonly at: (thread: number) => Buffer;
-}
-
 /** `03 | attributes | text`. */
-function killQuery(payload: Buffer): Kill | undefined {
+function killQuery(payload: Buffer): KillTarget | undefined {
   const begin = payload.subarray(1, 1 + noAttributes.length).equals(noAttributes) ? 1 + noAttributes.length : 1;
-  const target = killTarget(payload.toString("latin1", begin));
-  return target && { own: target.own, at: (thread) => Buffer.concat([payload.subarray(0, begin), Buffer.from(target.at(thread), "latin1")]) };
+  const target = killTarget(payload.subarray(begin));
+  return target && { own: target.own, at: (thread) => Buffer.concat([payload.subarray(0, begin), target.at(thread)]) };
 }
 
 /** `0C | connection u32`. */
-function killProcess(payload: Buffer): Kill | undefined {
+function killProcess(payload: Buffer): KillTarget | undefined {
   if (payload.length !== 5) return undefined;
   const at = (thread: number): Buffer => {
     const changed = Buffer.from(payload);
