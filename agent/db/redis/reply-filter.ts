@@ -1,4 +1,5 @@
 import { HeldBytes } from "../../../core/bytes/held-bytes.ts";
+import { type Aggregate, OpenValues } from "../../../core/databases/redis/open-values.ts";
 import { valueShapes } from "../../../core/databases/redis/value-boundaries.ts";
 import type { Filter } from "../frame-filter.ts";
 import { byte, maxHeaderBytes, parseLength, protocolError } from "./resp.ts";
@@ -36,8 +37,7 @@ export class ReplyFilter implements Filter {
   readonly #follower: ReplyFollower;
   /** An incomplete header. */
   #held: Buffer = nothing;
-  /** Elements that are still to come, by depth; empty between two replies. */
-  readonly #open: number[] = [];
+  readonly #open = new OpenValues(maxDepth);
   #isPush = false;
   /** Bytes of a value that are still to come, its CR LF included. */
   #left = 0;
@@ -59,7 +59,7 @@ export class ReplyFilter implements Filter {
   }
 
   get atBoundary(): boolean {
-    return (this.#open.length === 0 && this.#left === 0 && !this.#inLine) || this.#drops || this.#kept !== undefined;
+    return (this.#open.isEmpty && this.#left === 0 && !this.#inLine) || this.#drops || this.#kept !== undefined;
   }
 
   get heldBytes(): number {
@@ -96,7 +96,7 @@ export class ReplyFilter implements Filter {
       this.#keep(this.#kept, all.subarray(from, at));
       from = at;
       // A reply is complete: it was the kept one.
-      if (this.#open.length > 0) continue;
+      if (!this.#open.isEmpty) continue;
       out.push(this.#kept.take(this.#kept.bytes?.bytes));
       this.#kept = undefined;
     }
@@ -127,7 +127,7 @@ export class ReplyFilter implements Filter {
     const type = all[at] ?? 0;
     const shape = valueShapes.get(type);
     if (shape === undefined) throw protocolError(`a reply of type ${type}`);
-    const isFirst = this.#open.length === 0;
+    const isFirst = this.#open.isEmpty;
     if (shape === "line") {
       const error = type === minus && isFirst ? errorAt(all, at) : nothing;
       if (error === undefined) return { header: 0 };
@@ -146,7 +146,7 @@ export class ReplyFilter implements Filter {
   }
 
   #begin(type: number): void {
-    this.#open.push(1);
+    this.#open.begin();
     this.#isPush = type === push;
     if (type === push || type === minus) return;
     const take = this.#follower.keep?.();
@@ -158,23 +158,15 @@ export class ReplyFilter implements Filter {
     else this.#left = length + 2;
   }
 
-  #elements(shape: "list" | "map" | "attribute", length: number): void {
-    // An attribute comes before the element that it describes, and does not count.
-    if (shape === "attribute") this.#open[this.#open.length - 1] = (this.#open.at(-1) ?? 0) + 1;
-    if (length < 1) {
-      this.#completed();
-      return;
-    }
-    if (this.#open.length >= maxDepth) throw protocolError("a reply is nested too deeply");
-    this.#open.push(shape === "list" ? length : length * 2);
+  #elements(shape: Aggregate, length: number): void {
+    const added = this.#open.add(shape, length);
+    if (added === "empty") this.#completed();
+    else if (added === "too deep") throw protocolError("a reply is nested too deeply");
   }
 
   /** An element is complete, and with it maybe those around it. */
   #completed(): void {
-    while (this.#open.length > 0) {
-      const left = (this.#open.pop() ?? 1) - 1;
-      if (left > 0) return void this.#open.push(left);
-    }
+    if (!this.#open.complete()) return;
     this.#drops = false;
     if (!this.#isPush) this.#follower.onReply();
   }

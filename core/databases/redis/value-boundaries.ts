@@ -1,3 +1,4 @@
+import { type Aggregate, OpenValues } from "./open-values.ts";
 import { OpeningWords } from "./opening-words.ts";
 
 /** Deepest nesting that is followed. Scripts reach some hundreds. */
@@ -7,7 +8,7 @@ const maxDigits = 15;
 
 /** What follows a type: the rest of a line, or a length and then a text, or elements. */
 type Shape = "line" | Sized;
-type Sized = "text" | "list" | "map" | "attribute";
+type Sized = "text" | Aggregate;
 
 /** By the first byte of a value. */
 export const valueShapes: ReadonlyMap<number, Shape> = new Map<number, Shape>(
@@ -25,8 +26,7 @@ const [error, push] = ["-".charCodeAt(0), ">".charCodeAt(0)] as const;
 export class ValueBoundaries {
   /** Undefined: these are replies. */
   readonly #opening: OpeningWords | undefined;
-  /** Elements that are still to come, by depth; empty between two values. */
-  readonly #open: number[] = [];
+  readonly #open = new OpenValues(maxDepth);
   /** Bytes of a text that are still to come, its CR LF included. */
   #left = 0;
   #inLine = false;
@@ -48,7 +48,7 @@ export class ValueBoundaries {
 
   /** Whether all that came so far are whole values. */
   get atBoundary(): boolean {
-    return !this.#isLost && this.#open.length === 0;
+    return !this.#isLost && this.#open.isEmpty;
   }
 
   /** Number of whole values, without those that a server sends unasked (pushes of RESP3). */
@@ -90,19 +90,19 @@ export class ValueBoundaries {
   }
 
   #begin(type: number): void {
-    const isFirst = this.#open.length === 0;
+    const isFirst = this.#open.isEmpty;
     const shape = valueShapes.get(type);
     if (isFirst && this.#opening !== undefined && shape !== "list") {
       // The server reads over empty lines.
       if (type === cr || type === lf) return;
       this.#opening.begin(true);
       this.#opening.add(Buffer.of(type));
-      this.#open.push(1);
+      this.#open.begin();
       this.#inLine = true;
       return;
     }
     if (isFirst) {
-      this.#open.push(1);
+      this.#open.begin();
       this.#type = type;
       this.#opening?.begin(false);
     }
@@ -137,20 +137,15 @@ export class ValueBoundaries {
     else this.#left = length + 2;
   }
 
-  #elements(shape: Sized, length: number): void {
-    // An attribute comes before the element that it describes, and does not count.
-    if (shape === "attribute") this.#open[this.#open.length - 1] = (this.#open.at(-1) ?? 0) + 1;
-    if (length < 1) this.#completed();
-    else if (this.#open.length >= maxDepth) this.#isLost = true;
-    else this.#open.push(shape === "list" ? length : length * 2);
+  #elements(shape: Aggregate, length: number): void {
+    const added = this.#open.add(shape, length);
+    if (added === "empty") this.#completed();
+    else if (added === "too deep") this.#isLost = true;
   }
 
   /** An element is complete, and with it maybe those around it. */
   #completed(): void {
-    while (this.#open.length > 0) {
-      const left = (this.#open.pop() ?? 1) - 1;
-      if (left > 0) return void this.#open.push(left);
-    }
+    if (!this.#open.complete()) return;
     if (this.#type !== push) this.#count += 1;
     if (this.#opening?.isCounted === false) this.#isCounted = false;
   }
