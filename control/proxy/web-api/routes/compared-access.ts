@@ -1,11 +1,33 @@
 import type { ServedAsk, SshAsk } from "../../../../core/access/ask.ts";
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import { isServedKind } from "../../../../core/kinds/service-kinds.ts";
-import { readDocument } from "../../../../core/resources/document.ts";
+import { documentKind, readDocument } from "../../../../core/resources/document.ts";
 import { nodeDocument } from "../../../../core/resources/node.ts";
+import { type Role, roleDocument } from "../../../../core/resources/role.ts";
+import { type User, userSchema } from "../../../../core/resources/user.ts";
+
+const userDocument = documentKind("resource", userSchema, { what: "the user" });
+/** Maximum changes in an answer. */
+export const mostChanges = 500;
 
 /** Maximum resources that a preview compares. */
 const most = 200;
+
+/** Those that are stored. */
+export interface StoredAccess {
+  readonly roles: readonly Role[];
+  readonly users: readonly User[];
+}
+
+/** All stored roles and users: it needs the rights to list them. Throws `denied`. */
+export async function storedAccess(auth: Pick<AuthClient, "listResources">): Promise<StoredAccess> {
+  const roles = await auth.listResources({ kind: "role" });
+  const users = await auth.listResources({ kind: "user" });
+  return {
+    roles: roles.resources.map(({ json }) => readDocument(roleDocument, json)),
+    users: users.resources.map(({ json }) => readDocument(userDocument, json)),
+  };
+}
 
 export interface PreviewPlaces {
   readonly places: readonly (SshAsk | ServedAsk)[];

@@ -5,42 +5,39 @@ import { unreadableParts } from "../../../../core/access/unreadable-parts.ts";
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import { type RolePreview, rolePreviewAskSchema, rolePreviewSchema } from "../../../../core/api/web/access.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import { documentKind, readDocument } from "../../../../core/resources/document.ts";
-import { type Role, roleDocument, roleSchema } from "../../../../core/resources/role.ts";
-import { type User, userSchema } from "../../../../core/resources/user.ts";
+import { type Role, roleSchema } from "../../../../core/resources/role.ts";
+import type { User } from "../../../../core/resources/user.ts";
 import type { Api } from "../api/api.ts";
-import { apiRoute } from "../api/api-route.ts";
-import type { ReadYaml } from "./documents-reader.ts";
-import { placesOf } from "./preview-places.ts";
-import { sentDocument, yamlOf } from "./sent-document.ts";
+import { mostChanges, placesOf, type StoredAccess, storedAccess } from "./compared-access.ts";
+import { type PreviewServices, previewRoute } from "./preview-route.ts";
 
-const userDocument = documentKind("resource", userSchema, { what: "the user" });
-/** Maximum users that are compared, and changes in an answer. */
-const most = { users: 50, changes: 500 } as const;
+/** Maximum users that are compared. */
+const mostUsers = 50;
 
 /**
  * `POST /webapi/v1/role-preview`: what each holder of a role would gain and lose if it were stored as it is sent; nothing is stored. It compares what the caller
  * may see: it needs the rights to list roles and users.
  */
-export function rolePreviewRoute(api: Api, { now, readYaml }: { readonly now: () => Date; readonly readYaml: ReadYaml }): void {
-  apiRoute(api, {
-    method: "POST",
-    path: "/webapi/v1/role-preview",
-    summary: "Shows what the users of a role would gain and lose if it were stored; it is not stored.",
-    bodyLimit: 256 * 1024,
-    schema: { body: rolePreviewAskSchema, answer: rolePreviewSchema },
-    handler: async ({ auth, browser, body, signal }) => {
-      // First: a caller without the rights is refused, and audited, once.
-      const stored = await auth.listResources({ kind: "role" });
-      const people = await auth.listResources({ kind: "user" });
-      const sent = { yaml: body.yaml, json: body.role };
-      const role = await sentDocument({ kind: "role", schema: roleSchema }, sent, async (yaml) => await readYaml(browser.user, yaml));
-      requireReadable(role);
-      const facts = await readFacts(auth, { role, more: body.users, stored, people });
-      const compared = await compare(facts, { role, now: now(), signal });
-      return { role, yaml: yamlOf(role), ...compared };
+export function rolePreviewRoute(api: Api, services: PreviewServices): void {
+  previewRoute(
+    api,
+    {
+      path: "/webapi/v1/role-preview",
+      summary: "Shows what the users of a role would gain and lose if it were stored; it is not stored.",
+      bodyLimit: 256 * 1024,
+      schema: { body: rolePreviewAskSchema, answer: rolePreviewSchema },
+      document: { kind: "role", schema: roleSchema },
+      sent: ({ yaml, role }) => ({ yaml, json: role }),
+      facts: storedAccess,
+      show: async ({ document: role, yaml, facts: stored }, { auth, body, signal }) => {
+        requireReadable(role);
+        const facts = await readFacts(auth, { role, more: body.users, stored });
+        const compared = await compare(facts, { role, now: services.now(), signal });
+        return { role, yaml, ...compared };
+      },
     },
-  });
+    services,
+  );
 }
 
 /** Throws `invalid` for what could not be stored. */
@@ -58,26 +55,22 @@ interface Facts {
   readonly isPartial: boolean;
 }
 
-type Listed = Awaited<ReturnType<AuthClient["listResources"]>>;
-
 interface FactsAsk {
   readonly role: Role;
   readonly more: readonly string[];
-  readonly stored: Listed;
-  readonly people: Listed;
+  readonly stored: StoredAccess;
 }
 
-async function readFacts(auth: AuthClient, { role, more, stored, people }: FactsAsk): Promise<Facts> {
+async function readFacts(auth: AuthClient, { role, more, stored }: FactsAsk): Promise<Facts> {
   const { places, isPartial } = await placesOf(auth);
-  const known = people.resources.map(({ json }) => readDocument(userDocument, json));
-  const missing = more.find((name) => !known.some(({ metadata }) => metadata.name === name));
+  const missing = more.find((name) => !stored.users.some(({ metadata }) => metadata.name === name));
   if (missing !== undefined) throw new PlatformError("not_found", `there is no user ${JSON.stringify(missing)}`);
-  const users = known.filter(({ metadata, spec }) => spec.roles.includes(role.metadata.name) || more.includes(metadata.name));
+  const users = stored.users.filter(({ metadata, spec }) => spec.roles.includes(role.metadata.name) || more.includes(metadata.name));
   return {
-    users: users.slice(0, most.users),
-    roles: stored.resources.map(({ json }) => readDocument(roleDocument, json)),
+    users: users.slice(0, mostUsers),
+    roles: stored.roles,
     places,
-    isPartial: isPartial || users.length > most.users,
+    isPartial: isPartial || users.length > mostUsers,
   };
 }
 
@@ -89,7 +82,7 @@ async function compare(
   const others = roles.filter(({ metadata }) => metadata.name !== role.metadata.name);
   const changes: (AccessChange & { readonly user: string })[] = [];
   for (const user of users) {
-    if (changes.length > most.changes) break;
+    if (changes.length > mostChanges) break;
     await setImmediate(undefined, { signal });
     const holds = ({ metadata }: Role): boolean => user.spec.roles.includes(metadata.name);
     const found = compareAccess({ user, before: roles.filter(holds), after: [...others.filter(holds), role], places, now });
@@ -98,7 +91,7 @@ async function compare(
   return {
     users: users.length,
     resources: places.length,
-    is_partial: isPartial || changes.length > most.changes,
-    changes: changes.slice(0, most.changes).map((change) => ({ ...change, as: [...change.as] })),
+    is_partial: isPartial || changes.length > mostChanges,
+    changes: changes.slice(0, mostChanges).map((change) => ({ ...change, as: [...change.as] })),
   };
 }
