@@ -80,3 +80,19 @@ test("any text is an address or is not, and never takes long", () => {
     }),
   );
 });
+
+test("a text that is not a certificate is one problem, not two", () => {
+  const issues = (ca_cert: string) =>
+    dbSchema
+      .safeParse({
+        kind: "db",
+        version: "v3",
+        metadata: { name: "orders" },
+        spec: { protocol: "postgres", uri: "db:5432", tls: { ca_cert } },
+      })
+      .error?.issues.map(({ message }) => message);
+  expect(issues("-----BEGIN CERTIFICATE-----…")).toEqual(["must be certificates in PEM"]);
+  expect(issues("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")).toEqual([
+    "must be certificates in PEM: one of them cannot be read",
+  ]);
+});

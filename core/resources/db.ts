@@ -34,7 +34,7 @@ export const dbTlsModes = ["verify-full", "verify-ca", "insecure"] as const;
 const pemText = z
   .string()
   .max(65_536)
-  .regex(/^\s*-----BEGIN CERTIFICATE-----[\s\S]+-----END CERTIFICATE-----\s*$/, "must be certificates in PEM")
+  .regex(/^\s*-----BEGIN CERTIFICATE-----[\s\S]+-----END CERTIFICATE-----\s*$/, { error: "must be certificates in PEM", abort: true })
   .refine(holdsCertificates, "must be certificates in PEM: one of them cannot be read");
 
 /** Whether a text has certificates in PEM, all of which can be read. Pure. */

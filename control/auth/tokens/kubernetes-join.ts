@@ -39,7 +39,7 @@ export async function checkKubernetesJoin({ token, idToken, audience, now, api, 
   const name = `${account.namespace}:${account.name}`;
   if (!rules.allow.some(({ service_account: allowed }) => allowed === name)) {
     throw new PlatformError("denied", `the join token ${token.metadata.name} does not allow the service account ${name}`, {
-      hint: "add it to spec.kubernetes.allow: tctl edit is `tctl get`, then `tctl create -f`",
+      hint: `add it to spec.kubernetes.allow: change what tctl get token/${token.metadata.name} prints, and write it back with tctl create -f`,
     });
   }
   if (rules.type === "static_jwks") return verifyServiceAccountToken(idToken, { ...wanted, jwks: rules.static_jwks?.jwks ?? "" });
