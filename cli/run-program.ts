@@ -13,7 +13,7 @@ export async function runProgram(spec: ProgramSpec, argv: readonly string[], io:
   try {
     return await parseAndRun(build(spec, io, state), argv, { io, state });
   } catch (thrown) {
-    return thrown instanceof CommanderError ? usage(thrown, spec, io) : writeError(io, thrown);
+    return thrown instanceof CommanderError ? usage(thrown, commandMeant(spec, argv), io) : writeError(io, thrown);
   }
 }
 
@@ -147,13 +147,27 @@ function readOptions(values: Readonly<Record<string, unknown>>): Options {
   };
 }
 
+/** The command that the arguments name, with the program's name: `tctl users add`. A word before it may be an option's value. */
+function commandMeant(spec: ProgramSpec, argv: readonly string[]): string {
+  let commands: readonly CommandSpec[] = spec.commands;
+  const names = [spec.name];
+  for (const word of argv) {
+    const inner = commands.find(({ name }) => name === word);
+    if (inner === undefined && names.length > 1 && !word.startsWith("-")) break;
+    if (inner === undefined) continue;
+    names.push(inner.name);
+    commands = inner.commands ?? [];
+  }
+  return names.join(" ");
+}
+
 /** Commander's refusals in our format. */
-function usage(error: CommanderError, spec: ProgramSpec, io: CliIo): number {
+function usage(error: CommanderError, command: string, io: CliIo): number {
   if (error.code === "commander.help") {
-    return writeError(io, new PlatformError("invalid", "no command was given", { hint: `see: ${spec.name} --help` }));
+    return writeError(io, new PlatformError("invalid", "no command was given", { hint: `see: ${command} --help` }));
   }
   const [first = "", ...rest] = error.message.replace(/^error: /, "").split("\n");
   const suggestion = /\(Did you mean (.*)\?\)/.exec(rest.join(" "))?.[1];
-  const hint = suggestion === undefined ? `see: ${spec.name} --help` : `did you mean ${suggestion}?`;
+  const hint = suggestion === undefined ? `see: ${command} --help` : `did you mean ${suggestion}?`;
   return writeError(io, new PlatformError("invalid", first, { hint }));
 }

@@ -95,3 +95,39 @@ test("kinds of connectors are named as what they are", () => {
   }
   expect(() => readManifest("version: v3\n", "f.yaml")).toThrow("line 1: the document has no kind; kinds: role");
 });
+
+test("problems are in the words of YAML, by line, and a mistyped field names the one that was meant", () => {
+  const problems = (text: string): readonly string[] => {
+    try {
+      readManifest(text, "f.yaml");
+      return [];
+    } catch (thrown) {
+      return (thrown as PlatformError).message.split("\n  ").slice(1);
+    }
+  };
+  const bad = `kind: role
+metadata: {name: 7}
+spec:
+  options: {port_fowarding: no}
+  alow: {}
+  allow:
+    logins: root
+    db_labels: prod
+    kubernetes_resources: [{kind: pod, namespace: shop, verbs: [get]}]
+  deny: {zzz: 1}
+`;
+  expect(problems(bad)).toEqual([
+    "line 1: version: is missing; write version: v7",
+    "line 2: metadata.name: must be text, not a number; put it in quotes",
+    "line 4: spec.options.port_fowarding: is not a known field; did you mean port_forwarding?",
+    "line 5: spec.alow: is not a known field; did you mean allow?",
+    "line 7: spec.allow.logins: must be a list, not text; write it in brackets: [ ]",
+    "line 8: spec.allow.db_labels: must be a section of keys, not text",
+    "line 9: spec.allow.kubernetes_resources.0.name: is missing; add it",
+    expect.stringMatching(/^line 10: spec\.deny\.zzz: is not a known field; the fields here are logins, /),
+  ]);
+  expect(problems(role.replace("spec:", "spec:\n  options: {forward_agent: yes}"))).toEqual([
+    "line 6: spec.options.forward_agent: must be true or false",
+  ]);
+  expect(problems(role.replace("v7", "v3"))).toEqual(["line 2: version: must be v7"]);
+});

@@ -1,4 +1,5 @@
 import { isNode, LineCounter, parseAllDocuments, type Document as YamlDocument } from "yaml";
+import { resourceProblems } from "../../core/config/resource-problems.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { type Resource, type ResourceKind, resourceKinds, resourceSpecs } from "../../core/resources/resource-specs.ts";
 import { unknownKindText } from "./documents.ts";
@@ -62,9 +63,10 @@ function readDocument(document: YamlDocument, { source, lines }: Place): Manifes
   const { status: _status, ...wanted } = value as Record<string, unknown>;
   const checked = resourceSpecs[kind].schema.safeParse(wanted);
   if (checked.success) return { kind, name: checked.data.metadata.name, place: `${source}, line ${start}`, document: checked.data };
-  return checked.error.issues.map(
-    (issue) => `line ${lineOf(offsetOf(document, issuePath(issue)))}: ${issuePath(issue).join(".") || "document"}: ${issue.message}`,
-  );
+  return resourceProblems(resourceSpecs[kind].schema, checked.error, wanted)
+    .map(({ path, text }) => ({ line: lineOf(offsetOf(document, path)), text: `${path.join(".") || "document"}: ${text}` }))
+    .sort((a, b) => a.line - b.line)
+    .map(({ line, text }) => `line ${line}: ${text}`);
 }
 
 function kindOf(value: unknown): ResourceKind | undefined {
@@ -74,12 +76,6 @@ function kindOf(value: unknown): ResourceKind | undefined {
 function kindProblem(value: unknown): string {
   const named = typeof value === "object" && value !== null && "kind" in value ? value.kind : undefined;
   return typeof named === "string" ? unknownKindText(named.slice(0, 64)) : "the document has no kind";
-}
-
-/** An unknown key is reported at the object around it: its own position is one step deeper. */
-function issuePath(issue: { readonly path: readonly PropertyKey[]; readonly keys?: unknown }): readonly PropertyKey[] {
-  const key: unknown = Array.isArray(issue.keys) ? issue.keys[0] : undefined;
-  return typeof key === "string" ? [...issue.path, key] : issue.path;
 }
 
 /** Position in the text of the deepest existing part of the path. */

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { resourceProblems } from "../../core/config/resource-problems.ts";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import { writeResource } from "../../core/resources/document.ts";
 import { formatDuration, parseDuration } from "../../core/resources/duration.ts";
@@ -151,6 +152,6 @@ async function invite(admin: Admin, ask: { name: string; ttlSeconds: number; don
 function checked<T>(schema: z.ZodType<T>, what: string, value: unknown): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map((issue) => `  ${issue.path.join(".") || "document"}: ${issue.message}`);
+  const problems = resourceProblems(schema, parsed.error, value).map(({ path, text }) => `  ${path.join(".") || "document"}: ${text}`);
   throw new PlatformError("invalid", `${what} is not valid:\n${problems.join("\n")}`);
 }

@@ -1,6 +1,5 @@
 import type { z } from "zod";
-import { valueAt } from "../../core/config/cross-rules.ts";
-import { typeText } from "../../core/config/issue-text.ts";
+import { resourceProblems } from "../../core/config/resource-problems.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Entry, Expectation, Put } from "../storage/storage.ts";
 
@@ -56,13 +55,8 @@ function expectationOf(mode: PutMode, revision: string | undefined): Expectation
 export function checkDocument<T>(schema: z.ZodType<T>, value: unknown): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const wrong = parsed.error.issues.slice(0, 8).map((issue) => `${issue.path.join(".") || "document"}: ${whatIsWrong(issue, value)}`);
-  throw new PlatformError("invalid", wrong.join("; "));
-}
-
-/** The schema's own message or, if it has none for a wrong type, ours. */
-function whatIsWrong(issue: z.core.$ZodIssue, document: unknown): string {
-  return issue.code === "invalid_type" && issue.message.startsWith("Invalid input") ? typeText(issue, valueAt(document, issue.path)) : issue.message;
+  const wrong = resourceProblems(schema, parsed.error, value).map(({ path, text }) => `${path.join(".") || "document"}: ${text}`);
+  throw new PlatformError("invalid", wrong.slice(0, 8).join("; "));
 }
 
 /** Storage errors in terms of the resource. */

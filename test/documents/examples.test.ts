@@ -35,6 +35,12 @@ const around: Readonly<Record<string, (part: Fields) => Fields>> = {
 /** What is wrong with an example in YAML: nothing, or the sentences that its reader would get. */
 function yamlProblems(text: string): readonly string[] {
   const value: unknown = parse(text);
+  // "In the file and in the `spec` of the resource."
+  if (typeof value === "object" && value !== null && "public_addr" in value) {
+    const spec = { uri: "http://127.0.0.1:3000", ...value };
+    const problems = manifestProblems(stringify({ kind: "app", version: "v3", metadata: { name: "grafana" }, spec }));
+    if (problems.length > 0) return problems;
+  }
   const read = Array.isArray(value) ? { app_service: { enabled: true, apps: value as unknown } } : (value as Fields);
   const whole = around[Object.keys(read)[0] ?? ""]?.(read) ?? read;
   // Objects of Kubernetes itself.
