@@ -1,5 +1,7 @@
+import { readdir } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
+import { PlatformError } from "../../core/errors/platform-error.ts";
 import { apiWorldOfFile, kubeRole } from "./testing/api-world.ts";
 import { enterSeen, nextUpgrade, podPath, Seen, socketRequest, spdyRequest } from "./testing/upgrade-client.ts";
 
@@ -85,6 +87,53 @@ test.each([
   await seen.ended;
   expect(seen.bytes.toString()).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
   expect(world.requests.filter(({ headers }) => /upgrade/i.test(headers.join()))).toEqual([]);
+});
+
+describe("a terminal over a WebSocket, which would begin with its request", () => {
+  const terminal = socketRequest(`${podPath}/exec?command=sh&stdin=true&stdout=true&tty=true`, "v5.channel.k8s.io");
+
+  test("that the API server refuses is a request in the audit log, and not a session or a recording", async () => {
+    let before: readonly object[] = [];
+    const service = await world.service({ access: { sessionRecording: "node" } });
+    world.onUpgrade = (_request, socket) => {
+      before = [...service.events];
+      socket.end("HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\n\r\ndenied");
+    };
+    const { tls, seen, served, events } = await enterSeen(world, {}, service);
+    tls.write(terminal);
+    await Promise.all([seen.ended, served]);
+    expect(seen.bytes.toString()).toMatch(/^HTTP\/1\.1 403 .*denied$/s);
+    const request = { event: "kube.request", request_path: `${podPath}/exec` };
+    expect(before).toMatchObject([{ ...request, phase: "begin", response_code: 0 }]);
+    await expect.poll(() => events).toHaveLength(2);
+    expect(events[1]).toMatchObject({ ...request, phase: "end", response_code: 403 });
+    await service.recordings.sendRest();
+    await expect.poll(() => readdir(service.folder)).toEqual([]);
+    expect(service.calls).toEqual([]);
+  });
+
+  test("whose client leaves before the answer is a session, as the program may have run", async () => {
+    const service = await world.service({ access: { sessionRecording: "node" } });
+    const asked = new Promise((resolve) => (world.onUpgrade = resolve));
+    const { tls, events } = await enterSeen(world, {}, service);
+    tls.write(terminal);
+    await asked;
+    tls.destroy();
+    await expect.poll(() => events.map(({ event }) => event)).toContain("session.end");
+    expect(events).toContainEqual(expect.objectContaining({ event: "session.start", interactive: true, kubernetes_pod_name: "web-1" }));
+    expect(events).toContainEqual(expect.objectContaining({ event: "session.end", reason: expect.stringContaining("client left") }));
+    await service.recordings.sendRest();
+    expect(service.calls).toMatchObject([{ offset: 0 }]);
+  });
+
+  test("whose request cannot be recorded is not asked for", async () => {
+    const record = async (): Promise<void> => await Promise.reject(new PlatformError("unavailable", "no space left on the disk"));
+    const { tls, seen } = await enterSeen(world, { record });
+    tls.write(terminal);
+    await seen.ended;
+    expect(seen.bytes.toString()).toMatch(/^HTTP\/1\.1 503 .*no space left/s);
+    expect(world.requests.filter(({ url }) => url.includes("/exec"))).toEqual([]);
+  });
 });
 
 test("exec through GET needs the right to exec, not to get", async () => {

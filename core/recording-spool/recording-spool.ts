@@ -23,6 +23,8 @@ export interface SpooledRecording {
   memory?: Buffer | undefined;
   /** The auth service refused it: do not retry before this time, ms of the steady clock. */
   notBefore?: number;
+  /** Not to be sent yet. */
+  isHeld?: boolean;
 }
 
 /** Writes a recording in its format. */
@@ -37,12 +39,16 @@ export interface NewRecording<Writer extends RecordingWriter> {
   readonly open: (file: RecordingFileOptions) => Promise<Writer>;
   /** Called when nothing more is recorded. */
   readonly onFailed: (why: PlatformError) => void;
+  /** Not to be sent before `release`: whether a session begins is not known yet. */
+  readonly isHeld?: boolean;
 }
 
 export interface OpenRecording<Writer extends RecordingWriter> {
   readonly spooled: SpooledRecording;
   readonly writer: Writer;
-  /** The session has ended. Never throws. */
+  /** There is a session: a held recording is sent from now on. */
+  release(): void;
+  /** The session has ended, or there was none and the recording is still held: then it is dropped. Never throws. */
   end(): Promise<void>;
 }
 
@@ -97,11 +103,11 @@ export class RecordingSpool {
   }
 
   /** Begins a recording; its header is on the disk then. Throws PlatformError. */
-  async begin<Writer extends RecordingWriter>({ facts, open, onFailed }: NewRecording<Writer>): Promise<OpenRecording<Writer>> {
+  async begin<Writer extends RecordingWriter>({ facts, open, onFailed, isHeld = false }: NewRecording<Writer>): Promise<OpenRecording<Writer>> {
     // The id of a session comes from a proxy, and becomes the name of a file.
     if (!sidPattern.test(facts.sid)) throw new PlatformError("invalid", "the id of the session is not a UUID");
     const file = join(this.#options.folder, `${facts.sid}.${this.#own}.${endingOf(facts)}`);
-    const spooled: SpooledRecording = { facts, file, written: 0, sent: 0 };
+    const spooled: SpooledRecording = { facts, file, written: 0, sent: 0, isHeld };
     let failed: PlatformError | undefined;
     const writer = await open({
       file,
@@ -123,11 +129,16 @@ export class RecordingSpool {
     }
     this.#held.set(facts.sid, spooled);
     this.onNews();
+    const release = (): void => {
+      spooled.isHeld = false;
+      this.onNews();
+    };
     const end = async (): Promise<void> => {
       await writer.end();
-      this.#finish(spooled, { ended: new Date().toISOString(), interrupted: failed !== undefined });
+      if (spooled.isHeld) await this.forget(spooled).catch(() => {});
+      else this.#finish(spooled, { ended: new Date().toISOString(), interrupted: failed !== undefined });
     };
-    return { spooled, writer, end };
+    return { spooled, writer, release, end };
   }
 
   /**
@@ -173,7 +184,9 @@ export class RecordingSpool {
 
   /** Recordings that the auth service does not have in full. */
   waiting(now: number): SpooledRecording[] {
-    return [...this.#held.values()].filter(({ written, sent, end, notBefore = now }) => notBefore <= now && (written > sent || end !== undefined));
+    return [...this.#held.values()].filter(
+      ({ written, sent, end, notBefore = now, isHeld }) => isHeld !== true && notBefore <= now && (written > sent || end !== undefined),
+    );
   }
 
   /** The auth service has all of it. */

@@ -73,6 +73,23 @@ test("output is sent while the session runs, and deleted here once it is complet
   expect(await readdir(folder)).toEqual([]);
 });
 
+test("a held recording is not sent before it is released, and leaves nothing when it ends before", async () => {
+  const taken = new Taken();
+  const recordings = await open(taken);
+  const [dropped, released] = [await recordings.begin({ ...recording(), isHeld: true }), await recordings.begin({ ...recording(), isHeld: true })];
+  void released.writer.show(Buffer.from("shown"));
+  await recordings.sendRest();
+  expect(taken.bytes).toHaveLength(0);
+  await dropped.end();
+  await recordings.sendRest();
+  expect(taken.bytes).toHaveLength(0);
+  released.release();
+  await released.end();
+  await recordings.sendRest();
+  expect(taken.text()).toBe("shown");
+  expect(await readdir(folder)).toEqual([]);
+});
+
 test("a recording left behind by a process, torn or not, is completed by the next one", async () => {
   const first = await open(new Taken());
   const one = await first.begin(recording());

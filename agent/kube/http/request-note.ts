@@ -70,8 +70,18 @@ export class RequestNote {
     return this.#isCrowdedOut;
   }
 
+  /**
+   * A program is about to start with its request: that is on disk, with 0 as the status, before the API server is asked. Throws PlatformError when it cannot be
+   * recorded.
+   */
+  async announce(): Promise<void> {
+    await this.#session.deps.audit.record({ ...this.#event(0), phase: "begin" }, { room: this.#room });
+    this.#hasBegun = true;
+  }
+
   /** A watch or a stream has been answered, and goes on. */
   async begin(status: number): Promise<void> {
+    if (this.#hasBegun) return;
     this.#hasBegun = true;
     await recordOrLog(this.#session.deps, { ...this.#event(status), phase: "begin" }, this.#room);
   }

@@ -87,29 +87,37 @@ async function serveWanted(wanted: Wanted, life: UpgradeLife): Promise<void> {
   const { program } = wanted;
   if (program === undefined || program.stream.kind === "portforward") {
     const ports = program === undefined ? undefined : new PortSession(program, session);
-    await passUpgrade(wanted, life, async (chosen) => (ports === undefined ? blindTap : portTap(wanted.protocol, chosen, ports)));
+    await passUpgrade(wanted, life, { agreed: async (chosen) => (ports === undefined ? blindTap : portTap(wanted.protocol, chosen, ports)) });
     return;
   }
-  const begin = async (): Promise<ProgramSession> => await ProgramSession.begin(program, session, (why) => over.abort(why));
-  // Over a WebSocket the program starts with the answer, over SPDY with the client's streams after it.
-  let running = wanted.protocol === "websocket" ? await begin() : undefined;
+  const prepare = async (): Promise<ProgramSession> => await ProgramSession.prepare(program, session, (why) => over.abort(why));
+  let running: ProgramSession | undefined;
+  let mayHaveRun = false;
+  const agreed = async (chosen: string | undefined): Promise<StreamTap> => {
+    running ??= await prepare();
+    // Meanwhile the client may have left, or its access may have ended: a program that has not begun does not begin then.
+    if (!mayHaveRun) life.signal.throwIfAborted();
+    const events = await running.run();
+    life.signal.throwIfAborted();
+    const { hasInput } = program.query;
+    const tap = wanted.protocol === "spdy" ? new SpdyProgramTap(events, hasInput) : new ChannelProgramTap(chosen, events, hasInput);
+    running.share(tap.inserts);
+    return tap;
+  };
   let reason: PlatformError | undefined;
   try {
-    reason = await passUpgrade(wanted, life, async (chosen) => {
-      running ??= await begin();
-      // Meanwhile the client may have left, or its access may have ended: the program does not begin then.
-      life.signal.throwIfAborted();
-      const events = await running.run();
-      const { hasInput } = program.query;
-      const tap = wanted.protocol === "spdy" ? new SpdyProgramTap(events, hasInput) : new ChannelProgramTap(chosen, events, hasInput);
-      running.share(tap.inserts);
-      return tap;
-    });
+    // Over a WebSocket the program starts with the request, over SPDY with the client's streams after the answer.
+    if (wanted.protocol === "websocket") {
+      running = await prepare();
+      await life.note.announce();
+      mayHaveRun = true;
+    }
+    reason = await passUpgrade(wanted, life, { agreed, refused: () => (mayHaveRun = false) });
   } catch (thrown) {
     reason = toPlatformError(life.signal.aborted ? life.signal.reason : thrown);
     throw thrown;
   } finally {
-    await running?.close({ ...life.note.bytes, reason });
+    await running?.close({ ...life.note.bytes, reason, mayHaveRun });
   }
 }
 
@@ -121,24 +129,30 @@ function portTap(protocol: StreamProtocol, chosen: string | undefined, { events 
   return chosen?.toLowerCase() === "spdy/3.1+portforward.k8s.io" ? new PortTap(true, events) : blindTap;
 }
 
+/** What the API server's answer is to the stream. */
+interface Answered {
+  /** `chosen`: the sub-protocol of a WebSocket. Before the client has the answer. */
+  readonly agreed: (chosen: string | undefined) => Promise<StreamTap>;
+  readonly refused?: () => void;
+}
+
 /** Asks the API server, and passes on what it answers. Resolves with the reason of the platform's end. Throws before the first byte to the client only. */
-async function passUpgrade(
-  wanted: Wanted,
-  life: UpgradeLife,
-  tapFor: (chosen: string | undefined) => Promise<StreamTap>,
-): Promise<PlatformError | undefined> {
+async function passUpgrade(wanted: Wanted, life: UpgradeLife, { agreed, refused }: Answered): Promise<PlatformError | undefined> {
   const { session, socket, note } = life;
   const answer = await upgradeUpstream(wanted, life);
-  if (!("upgraded" in answer)) return await passRefusal(answer, life.socket, { signal: life.signal, onStatus: (...end) => note.end(...end) });
+  if (!("upgraded" in answer)) {
+    refused?.();
+    return await passRefusal(answer, life.socket, { signal: life.signal, onStatus: (...end) => note.end(...end) });
+  }
   const { upgraded, head } = answer;
   let tap: StreamTap;
   try {
     judgeAgreed(head.headers, wanted.protocol);
-    tap = await tapFor(fieldOf(head.headers, "sec-websocket-protocol")?.trim());
+    tap = await agreed(fieldOf(head.headers, "sec-websocket-protocol")?.trim());
     life.over.signal.throwIfAborted();
-    const agreed = wanted.protocol === "spdy" ? "SPDY/3.1" : "websocket";
+    const protocol = wanted.protocol === "spdy" ? "SPDY/3.1" : "websocket";
     socket.write(
-      encodeHead({ status: 101, message: "", headers: [["Connection", "Upgrade"], ["Upgrade", agreed], ...answeredHeaders(head.headers)] }),
+      encodeHead({ status: 101, message: "", headers: [["Connection", "Upgrade"], ["Upgrade", protocol], ...answeredHeaders(head.headers)] }),
     );
   } catch (thrown) {
     upgraded.destroy();

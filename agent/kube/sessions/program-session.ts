@@ -32,6 +32,8 @@ export interface Program {
 export interface ProgramEnd {
   readonly received: number;
   readonly transmitted: number;
+  /** The program may have run, although nothing has said so. */
+  readonly mayHaveRun: boolean;
   /** Why the platform ended it, or it did not begin. */
   readonly reason?: PlatformError | undefined;
 }
@@ -50,26 +52,16 @@ export class ProgramSession {
   readonly #resized = recordResizes((size) => this.#recordSize(size), this.#over.signal);
   #stopWatch: () => void = () => {};
   readonly #status = new StatusText();
+  #hasStarted = false;
   #hasRun = false;
 
-  /** Begins it. `end` ends the connection. Throws PlatformError when it cannot be recorded and has to be: the program does not start then. */
-  static async begin(program: Program, session: KubeSession, end: (why: PlatformError) => void): Promise<ProgramSession> {
+  /** Before it begins. `end` ends the connection. Throws PlatformError when its terminal cannot be recorded and has to be: the program does not start then. */
+  static async prepare(program: Program, session: KubeSession, end: (why: PlatformError) => void): Promise<ProgramSession> {
     const { namespace, pod } = program.stream;
     const facts = await podFacts(session, { namespace, name: pod, container: program.query.container });
-    const begun = new ProgramSession(program, session, facts);
-    await begun.#record(end);
-    try {
-      await session.deps.audit.record({
-        event: "session.start",
-        ...begun.#facts,
-        ...confirmedBy(session.user),
-        interactive: program.query.isTerminal,
-      });
-    } catch (thrown) {
-      await begun.#closeRecording();
-      throw thrown;
-    }
-    return begun;
+    const prepared = new ProgramSession(program, session, facts);
+    await prepared.#record(end);
+    return prepared;
   }
 
   private constructor(program: Program, session: KubeSession, pod: PodFacts) {
@@ -90,7 +82,10 @@ export class ProgramSession {
   /** The API server has agreed to run it. Throws PlatformError when that cannot be recorded. */
   async run(): Promise<ProgramEvents> {
     const { stream, query } = this.#program;
+    await this.#session.deps.audit.record(this.#startEvent());
+    this.#hasStarted = true;
     this.#hasRun = true;
+    this.#recording?.release();
     // A request to attach may name one, too, which nothing runs.
     const command = stream.kind === "exec" ? query.command : "";
     if (command !== "") await this.#session.deps.audit.record({ event: "exec", ...this.#facts, command: clipCommand(command) });
@@ -105,12 +100,15 @@ export class ProgramSession {
     if (this.#program.query.isTerminal) this.#shared = shareProgram({ facts: this.#sharedFacts(), inserts, size, record, live });
   }
 
-  /** Never throws. */
-  async close({ received, transmitted, reason }: ProgramEnd): Promise<void> {
+  /** Of a program that the API server did not run, nothing but its request is recorded. Never throws. */
+  async close({ received, transmitted, reason, mayHaveRun }: ProgramEnd): Promise<void> {
     const { deps } = this.#session;
     this.#over.abort();
     if (this.#shared !== undefined) stopSharing(this.#shared, deps.live);
+    if (mayHaveRun) this.#recording?.release();
     await this.#closeRecording();
+    if (!this.#hasStarted && !mayHaveRun) return;
+    if (!this.#hasStarted) await recordOrLog(deps, this.#startEvent());
     const { code, error } = this.#status.exit ?? {};
     const why = reason?.message ?? error;
     const exit = code === undefined ? {} : { exit_code: code };
@@ -125,6 +123,11 @@ export class ProgramSession {
         : []),
       recordOrLog(deps, { event: "session.end", ...this.#facts, ...end }),
     ]);
+  }
+
+  #startEvent() {
+    const { isTerminal: interactive } = this.#program.query;
+    return { event: "session.start" as const, ...this.#facts, ...confirmedBy(this.#session.user), interactive };
   }
 
   #resize(size: TerminalSize): void {
@@ -154,7 +157,8 @@ export class ProgramSession {
     const { recordings } = this.#session.deps;
     try {
       const facts = { ...this.#recorded(), kind: "kube", resource: this.#session.cluster.name.slice(0, 256), started: this.#started.toISOString() };
-      this.#recording = await recordings.begin(terminalRecording({ facts, term: "xterm", size: usualSize, onFailed }));
+      const recording = terminalRecording({ facts, term: "xterm", size: usualSize, onFailed });
+      this.#recording = await recordings.begin({ ...recording, isHeld: !how.isSync });
       if (!how.isSync) return;
       await recordings.sendNow(this.#recording.spooled);
       this.#stopWatch = watchUpload(this.#recording, onFailed);

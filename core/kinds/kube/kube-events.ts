@@ -24,7 +24,7 @@ export const kubeSession = {
 /** Audit events of requests to Kubernetes clusters. Sessions in pods have the events of sessions (core/kinds/ssh). */
 export const kubeEvents = auditEvents({
   /**
-   * A request was answered, refused, or is a watch or a stream that begins (`phase`). `verb`: the HTTP method; `kubernetes_verb`: what it does.
+   * A request was answered, refused, or is a watch or a stream that begins (`phase`): that of a program over a WebSocket before its answer, with the code 0. `verb`: the HTTP method; `kubernetes_verb`: what it does.
    * `request_path` has no query. `error`: why it was refused or failed. `relayed_by`: id of the proxy that ended the client's TLS.
    */
   "kube.request": {
