@@ -29,18 +29,10 @@ export interface ProxyFacts extends ControlFacts {
 }
 
 /** Auth and proxy service in one process. */
-export function controlConfig({ dir, address, name, publicHost = name, ports, mode, more = "", moreAuth = "" }: ControlFacts): string {
+export function controlConfig(facts: ControlFacts): string {
+  const { address, name, publicHost = name, ports, mode, more = "" } = facts;
   const separate = mode === "separate" ? `  listen_addr: ${address}:${ports.ssh}\n  tunnel_listen_addr: ${address}:${ports.tunnel}\n` : "";
-  return `version: v3
-platform:
-  nodename: control
-  data_dir: ${join(dir, "control")}
-auth_service:
-  enabled: yes
-  cluster_name: test.cluster
-  listen_addr: ${address}:${ports.auth}
-  proxy_listener_mode: ${mode}
-${moreAuth}proxy_service:
+  return `${authSections("control", facts)}proxy_service:
   enabled: yes
   web_listen_addr: ${address}:${ports.web}
   public_addr: ${publicHost}:${ports.web}
@@ -50,21 +42,25 @@ ${separate}${more}ssh_service:
 }
 
 /** The auth service alone. */
-export function authConfig({ dir, address, ports, mode, moreAuth = "" }: ControlFacts): string {
+export function authConfig(facts: ControlFacts): string {
+  return `${authSections("auth", facts)}proxy_service:
+  enabled: no
+ssh_service:
+  enabled: no
+`;
+}
+
+function authSections(nodename: string, { dir, address, ports, mode, moreAuth = "" }: ControlFacts): string {
   return `version: v3
 platform:
-  nodename: auth
+  nodename: ${nodename}
   data_dir: ${join(dir, "control")}
 auth_service:
   enabled: yes
   cluster_name: test.cluster
   listen_addr: ${address}:${ports.auth}
   proxy_listener_mode: ${mode}
-${moreAuth}proxy_service:
-  enabled: no
-ssh_service:
-  enabled: no
-`;
+${moreAuth}`;
 }
 
 /** The proxy service alone: it joins the auth service. */
