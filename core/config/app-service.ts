@@ -4,9 +4,8 @@ import { isTemplate, parseTemplate } from "../access/templates.ts";
 import { errorText } from "../errors/platform-error.ts";
 import { appNameText, appShape, checkAppSettings } from "../resources/app.ts";
 import { labelsSchema } from "../resources/metadata.ts";
-import { labelMatchersSchema } from "../resources/role.ts";
 import { isPrefix } from "../transport/ip-prefix.ts";
-import { onOff } from "./setting.ts";
+import { chosenByLabels, onOff } from "./setting.ts";
 
 /** Maximum applications of one agent, from the file and the cluster together. */
 export const maxApps = 1000;
@@ -42,10 +41,7 @@ export const appServiceSchema = z
       .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "must not name an application twice")
       .default([]),
     /** `app` resources of the cluster that this agent offers too: those whose labels match one of these. */
-    resources: z
-      .array(z.strictObject({ labels: labelMatchersSchema }))
-      .max(64)
-      .default([]),
+    resources: chosenByLabels,
     target_policy: targetPolicy.prefault({}),
   })
   .refine(({ debug_app: hasDumper, apps }) => !hasDumper || apps.every(({ name }) => name !== dumperName), {

@@ -2,8 +2,7 @@ import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { checkAdminUser, checkUri, dbAdminUser, dbNameText, dbProtocols, dbTlsShape, dbUriText, ownAdminPrefix } from "../resources/db.ts";
 import { labelsSchema } from "../resources/metadata.ts";
-import { labelMatchersSchema } from "../resources/role.ts";
-import { onOff } from "./setting.ts";
+import { chosenByLabels, onOff } from "./setting.ts";
 
 /** Maximum databases of one agent, from the file and the cluster together. */
 export const maxDatabases = 1000;
@@ -43,8 +42,5 @@ export const dbServiceSchema = z.strictObject({
     .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "must not name a database twice")
     .default([]),
   /** `db` resources of the cluster that this agent offers too: those whose labels match one of these. */
-  resources: z
-    .array(z.strictObject({ labels: labelMatchersSchema }))
-    .max(64)
-    .default([]),
+  resources: chosenByLabels,
 });

@@ -2,10 +2,9 @@ import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { serviceKinds } from "../kinds/service-kinds.ts";
 import { labelsSchema } from "../resources/metadata.ts";
-import { labelMatchersSchema } from "../resources/role.ts";
 import { listenersPort } from "../transport/host-port.ts";
 import { labelCommandsSchema } from "./label-commands.ts";
-import { hostPortText, onOff, orList } from "./setting.ts";
+import { chosenByLabels, hostPortText, onOff, orList } from "./setting.ts";
 
 const { directPort } = serviceKinds.kube;
 
@@ -28,10 +27,7 @@ export const kubeServiceSchema = z
     /** More of these labels, each printed by a command on this host. */
     commands: labelCommandsSchema,
     /** `kube_cluster` resources that this agent offers too: those whose labels match one of these. */
-    resources: z
-      .array(z.strictObject({ labels: labelMatchersSchema }))
-      .max(64)
-      .default([]),
+    resources: chosenByLabels,
   })
   .refine(({ kubeconfig_file: file, kube_cluster_name: name }) => file === undefined || name === undefined, {
     path: ["kube_cluster_name"],

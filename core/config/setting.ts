@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { PlatformError } from "../errors/platform-error.ts";
 import { parseDuration } from "../resources/duration.ts";
+import { labelMatchersSchema } from "../resources/role.ts";
 import { isAead, knownAlgorithms, type SshAlgorithms, usualAlgorithms } from "../ssh/algorithms.ts";
 import { type HostPort, parseHostPort } from "../transport/host-port.ts";
 
@@ -95,3 +96,9 @@ export const sshAlgorithmKeys = {
 export function sshAlgorithms(section: { readonly ciphers: string[]; readonly kex_algos: string[]; readonly mac_algos: string[] }): SshAlgorithms {
   return { ciphers: section.ciphers, kexAlgos: section.kex_algos, macAlgos: section.mac_algos };
 }
+
+/** Resources of the cluster that an agent offers besides those of its file: those whose labels match one of these. */
+export const chosenByLabels = z
+  .array(z.strictObject({ labels: labelMatchersSchema }))
+  .max(64)
+  .default([]);
