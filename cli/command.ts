@@ -21,6 +21,8 @@ export interface CommandSpec {
   readonly passUnknown?: boolean;
   /** Options may also follow the first argument, as ssh takes them after the host. */
   readonly optionsFollow?: boolean;
+  /** Its own long options may stand among the other command's arguments, as far as a `--`: those must not have the same ones. */
+  readonly longOptionsAmong?: boolean;
   readonly hidden?: boolean;
   readonly run?: (call: Call) => Promise<Result>;
   readonly commands?: readonly CommandSpec[];

@@ -77,13 +77,35 @@ function add(parent: Command, spec: CommandSpec, running: Running): void {
   const run = spec.run;
   if (run === undefined) return;
   command.action(async () => {
-    const args = spec.optionsFollow === true ? takeOptions(command) : command.args;
+    const args = argumentsOf(command, spec);
     const values = withFirst(command, spec, running.first());
     const call: Call = { io: running.io, args, options: readOptions(values) };
     const result = await run(call);
     await writeResult(running.io, result, spec.formats === undefined ? undefined : (values.format as Format | undefined));
     running.state.status = result.status ?? 0;
   });
+}
+
+function argumentsOf(command: Command, spec: CommandSpec): readonly string[] {
+  if (spec.optionsFollow === true) return takeOptions(command);
+  return spec.longOptionsAmong === true ? takeLongOptions(command) : command.args;
+}
+
+/** Parses the command's own long options among the arguments of the other command; these are left. Throws as commander does. */
+function takeLongOptions(command: Command): readonly string[] {
+  const end = command.args.indexOf("--");
+  const among = end < 0 ? command.args : command.args.slice(0, end);
+  const own: string[] = [];
+  const left: string[] = [];
+  for (let at = 0; at < among.length; at += 1) {
+    const word = among[at] ?? "";
+    const option = command.options.find(({ long }) => long !== undefined && (word === long || word.startsWith(`${long}=`)));
+    if (option === undefined) left.push(word);
+    else own.push(word);
+    if (option?.required === true && word === option.long) own.push(...among.slice(at + 1, ++at + 1));
+  }
+  command.parseOptions(own);
+  return end < 0 ? left : [...left, ...command.args.slice(end)];
 }
 
 /** Parses the options between the first and the second argument. Throws as commander does, and `invalid` for an unknown one. */

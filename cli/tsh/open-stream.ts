@@ -43,7 +43,7 @@ export async function openStream<Kind extends StreamKind>(io: CliIo, { profile, 
     // Control waits for the agent: its own limit is shorter than this one.
     const body = await readFrame(socket, { maxLength: maxStreamMessage, timeoutMs: 30_000, what: "answer of the proxy" });
     const reply = decodeStreamReply(body);
-    if (!reply.ok) throw explained(reply.error, facts);
+    if (!reply.ok) throw explained(reply.error, facts, kind);
     return socket;
   } catch (thrown) {
     socket.on("error", () => {}).destroy();
@@ -56,12 +56,23 @@ export function accountOf(parameters: Readonly<Record<string, string>>): string 
   return parameters.user ?? "";
 }
 
-function explained(error: PlatformError, facts: Profile["facts"]): PlatformError {
+/** What lists the targets of a kind, and what a role allows there. */
+const lists: Partial<Record<StreamKind, readonly [reach: string, rights: string]>> = {
+  ssh: ["tsh ls lists the hosts that you may reach", "tsh status shows your roles and logins"],
+  app: ["tsh apps ls lists the applications that you may use", "tsh apps ls lists the applications that you may use"],
+  db: ["tsh db ls lists the databases that you may use", "tsh db ls shows the accounts that you may use"],
+  kube: ["tsh kube ls lists the Kubernetes clusters that you may use", "tsh kube ls lists the Kubernetes clusters that you may use"],
+};
+
+/** What a user does after a refusal that has no hint of its own. Pure. */
+export function refusalHint(code: PlatformError["code"], kind: StreamKind, facts: Profile["facts"]): string | undefined {
+  const [reach, rights = "tsh status shows your roles"] = lists[kind] ?? [];
+  if (code === "unauthenticated") return `log in again: ${loginCommand(facts)}`;
+  if (code === "not_found") return reach;
+  return code === "denied" ? `${rights}; role changes apply after the next tsh login` : undefined;
+}
+
+function explained(error: PlatformError, facts: Profile["facts"], kind: StreamKind): PlatformError {
   if (error.hint !== undefined) return error;
-  const hints: Partial<Record<PlatformError["code"], string>> = {
-    unauthenticated: `log in again: ${loginCommand(facts)}`,
-    not_found: "tsh ls lists the hosts that you may reach",
-    denied: "tsh status shows your roles and logins; role changes apply after the next tsh login",
-  };
-  return new PlatformError(error.code, error.message, { hint: hints[error.code], cause: error.cause });
+  return new PlatformError(error.code, error.message, { hint: refusalHint(error.code, kind, facts), cause: error.cause });
 }

@@ -23,7 +23,7 @@ interface ChosenDatabase {
 }
 
 /** Protocols whose agents enforce `db_names`: their clients have to state a name that is listed. */
-const enforced: readonly string[] = ["postgres", "mongodb"];
+export const enforced: readonly string[] = ["postgres", "mongodb"];
 
 /**
  * The names for `tsh db login`: as given, or the only one that the roles list, or those of the login before. Throws `invalid` naming the flag that is

@@ -11,7 +11,9 @@ import { namesForTunnel, statedNames } from "./stated-names.ts";
 
 /** `tsh db connect NAME [client argument...]`: the database's own client, through a local port of its own. */
 export async function connectDatabase(call: Call): Promise<Result> {
-  const [given = "", ...rest] = call.args;
+  const [given = "", ...forClient] = call.args;
+  const end = forClient.indexOf("--");
+  const rest = end < 0 ? forClient : forClient.toSpliced(end, 1);
   const profile = await chosenProfile(call);
   const database = await withTrust(call, profile, (trusting) => usableDatabase(call, trusting, given));
   const names = await statedNames(call, profile, database);
@@ -19,7 +21,7 @@ export async function connectDatabase(call: Call): Promise<Result> {
   const source = confirmedSource(call.io, await followProfile(call, profile), { kind: "db", name: database.name, account: forTunnel.user });
   // The client reads from the terminal.
   await confirmFirst(source, database.needsCode);
-  await using local = await openDatabaseTunnel(call, { database, source, ...forTunnel, port: 0 });
+  await using local = await openDatabaseTunnel(call, { database, source, ...forTunnel, port: 0, clientPrints: true });
   const commands = clientCommands(database.protocol, { port: local.port, ...names, isCluster: database.isCluster });
   const start = { env: call.io.env, database: database.name, stdio: "inherit", rest } as const;
   const status = await leavingInterrupts(() => runClient(commands, start));

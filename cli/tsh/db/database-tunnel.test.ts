@@ -14,7 +14,7 @@ import { openDatabaseTunnel } from "./database-tunnel.ts";
 const denied = new PlatformError("denied", "access denied: \u001b[2Jalice may not", { hint: "ask bob" });
 
 /** A tunnel of which every stream is refused, and what it has printed. */
-async function refusedTunnel(protocol: string): Promise<{ readonly local: LocalPort; readonly printed: () => string }> {
+async function refusedTunnel(protocol: string, clientPrints = false): Promise<{ readonly local: LocalPort; readonly printed: () => string }> {
   const io = memoryIo();
   const call: Call = { io, args: [], options: noOptions };
   const source = {
@@ -22,7 +22,7 @@ async function refusedTunnel(protocol: string): Promise<{ readonly local: LocalP
       throw denied;
     },
   };
-  const local = await openDatabaseTunnel(call, { database: { name: "orders", protocol }, source, user: "", name: "", port: 0 });
+  const local = await openDatabaseTunnel(call, { database: { name: "orders", protocol }, source, user: "", name: "", port: 0, clientPrints });
   return { local, printed: () => io.err() };
 }
 
@@ -45,6 +45,18 @@ test.for([
   socket.write(first);
   expect(await read(socket)).toMatch(reason);
   expect(printed()).toBe("ERROR: access denied: \\x1b[2Jalice may not\nask bob\n");
+});
+
+test.for([
+  ["postgres", startup, ""],
+  ["", Buffer.alloc(0), "ERROR: access denied: \\x1b[2Jalice may not\nask bob\n"],
+] as const)("%s: where the client prints it, a refusal that it can be given is not printed a second time", async ([protocol, first, printed]) => {
+  const tunnel = await refusedTunnel(protocol, true);
+  await using local = tunnel.local;
+  const socket = connect(local.port, "127.0.0.1");
+  socket.write(first);
+  await read(socket);
+  expect(tunnel.printed()).toBe(printed);
 });
 
 test("every protocol of databases has a refusal", () => {

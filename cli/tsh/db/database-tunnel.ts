@@ -10,7 +10,7 @@ import { type LocalPort, openLocalPort } from "../served/local-port.ts";
 import { isCancelRequest, readStart } from "./cancel-request.ts";
 import { withLocalPorts } from "./cluster/local-ports.ts";
 import { MemberPorts } from "./cluster/member-ports.ts";
-import { findDatabase } from "./find-database.ts";
+import { findDatabase, noteShortName } from "./find-database.ts";
 import { refuseLocalClient } from "./refuse-local-client.ts";
 import { type AgentsAsk, TunnelAgents } from "./tunnel-agents.ts";
 
@@ -30,6 +30,7 @@ export async function usableDatabase({ io }: Pick<Call, "io">, profile: Profile,
   // The auth service answers no question to such a certificate; the proxy and the agent decide.
   if (profile.facts.route !== undefined) return { name: given, protocol: "" };
   const { name, details, account, needsCode } = findDatabase(await usableResources(io, profile, "db"), given);
+  noteShortName(io, given, name);
   const isCluster = details.cluster === "yes";
   return {
     name,
@@ -44,6 +45,8 @@ export interface TunnelAsk extends AgentsAsk {
   readonly database: UsableDatabase;
   /** 0: any free one. */
   readonly port: number;
+  /** The client prints a refusal in its own way: it is printed here only where the client cannot be given it. */
+  readonly clientPrints?: boolean;
 }
 
 /**
@@ -51,13 +54,13 @@ export interface TunnelAsk extends AgentsAsk {
  * it in the words of its protocol. The members of a cluster get further ports when the cluster names them. Throws `unavailable`.
  */
 export async function openDatabaseTunnel(call: Call, ask: TunnelAsk): Promise<LocalPort> {
-  const { database, port } = ask;
-  if (database.isCluster !== true) return await openAgentsPort({ call, database, agents: new TunnelAgents(call, ask) }, port);
+  const { database, port, clientPrints = false } = ask;
+  if (database.isCluster !== true) return await openAgentsPort({ call, database, clientPrints, agents: new TunnelAgents(call, ask) }, port);
   const agents = new TunnelAgents(call, { ...ask, member: "any" });
   const members: MemberPorts = new MemberPorts(async (member) => {
-    return await openAgentsPort({ call, database, agents: agents.ofMember(member), members }, 0);
+    return await openAgentsPort({ call, database, clientPrints, agents: agents.ofMember(member), members }, 0);
   });
-  const local = await openAgentsPort({ call, database, agents, members }, port);
+  const local = await openAgentsPort({ call, database, clientPrints, agents, members }, port);
   void local.closed.then(() => members.close());
   return local;
 }
@@ -65,12 +68,13 @@ export async function openDatabaseTunnel(call: Call, ask: TunnelAsk): Promise<Lo
 interface AgentsPort {
   readonly call: Call;
   readonly database: UsableDatabase;
+  readonly clientPrints: boolean;
   readonly agents: TunnelAgents;
   /** Of a cluster. */
   readonly members?: MemberPorts;
 }
 
-async function openAgentsPort({ call, database: { protocol }, agents, members }: AgentsPort, port: number): Promise<LocalPort> {
+async function openAgentsPort({ call, database: { protocol }, clientPrints, agents, members }: AgentsPort, port: number): Promise<LocalPort> {
   const local = await openLocalPort(call.io, port, async (socket, signal) => {
     const start = protocol === "postgres" ? await readStart(socket) : Buffer.alloc(0);
     if (isCancelRequest(start)) {
@@ -79,8 +83,9 @@ async function openAgentsPort({ call, database: { protocol }, agents, members }:
       return;
     }
     const opened = await agents.open(start).catch(async (thrown: unknown) => {
-      writeError(call.io, toPlatformError(thrown));
-      await refuseLocalClient({ socket, protocol, start }, thrown, signal);
+      if (!clientPrints) writeError(call.io, toPlatformError(thrown));
+      const isGiven = await refuseLocalClient({ socket, protocol, start }, thrown, signal);
+      if (clientPrints && !isGiven) writeError(call.io, toPlatformError(thrown));
     });
     if (opened === undefined) return;
     await using session = opened;

@@ -166,6 +166,24 @@ Key:      ${folder}/certs/db/orders.key
     expect(await tsh("db", "env", "cache")).toMatchObject({ status: 11, err: expect.stringContaining("tsh db connect cache") });
   });
 
+  test("db connect takes its own options before and after the name; all others, and what follows a --, are the client's", async () => {
+    await script("psql", `printf '%s|' "$@" >${home}/seen; exit 3`);
+    const seen = async (...argv: string[]) => {
+      const { status, err } = await tsh("db", "connect", ...argv);
+      return [status, err, await readFile(join(home, "seen"), "utf8")];
+    };
+    const named = [3, "", expect.stringMatching(/^[^|]*user='?reader'?[^|]*dbname='?other'?[^|]*\|-c\|select 1\|$/)];
+    for (const argv of [
+      ["--db-user=reader", "--db-name=other", "orders", "-c", "select 1"],
+      ["orders", "--db-user=reader", "-c", "select 1", "--db-name", "other"],
+      ["orders", "--db-user", "reader", "--db-name=other", "--", "-c", "select 1"],
+    ])
+      expect([...(await seen(...argv)), argv]).toEqual([...named, argv]);
+    expect((await seen("orders", "--", "--db-user=x"))[2]).toContain("--db-user=x|");
+    const dangling = await tsh("db", "connect", "orders", "--db-user");
+    expect(dangling).toMatchObject({ status: 2, err: expect.stringContaining("option '--db-user <name>' argument missing") });
+  });
+
   test("db exec runs the clients: prefixed lines, files with a summary, the highest status", async () => {
     await script("psql", 'for last; do :; done; echo "pg $last"; echo oops >&2; exit 3');
     await script("mariadb", 'for last; do :; done; echo "my $last"');

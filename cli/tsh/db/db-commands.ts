@@ -7,7 +7,10 @@ const names: readonly OptionSpec[] = [
     flags: "--db-user <name>",
     text: "account at the database; default: that of tsh db login, or the only one that your roles list, or what the client says",
   },
-  { flags: "--db-name <name>", text: "logical database; default: that of tsh db login, or what the client says" },
+  {
+    flags: "--db-name <name>",
+    text: "logical database; default: that of tsh db login, or the only one that your roles list, or what the client says",
+  },
 ];
 
 const loginNames: readonly OptionSpec[] = [
@@ -102,11 +105,12 @@ function connectCommand(proxy: OptionSpec): CommandSpec {
     name: "connect",
     summary: "run the database's own client on a database",
     details:
-      "Run psql, mysql or mariadb, mongosh or redis-cli on a database, through a local port that exists as long as the client runs.\nArguments after the name go to the client. The exit status is the client's own.",
+      "Run psql, mysql or mariadb, mongosh or redis-cli on a database, through a local port that exists as long as the client runs.\nArguments after the name go to the client, but for the long options below; after a -- all of them.\nThe exit status is the client's own.",
     args: ["<name>", "[client argument...]"],
     passThrough: true,
+    longOptionsAmong: true,
     options: [...names, identityOption, proxy],
-    examples: ["tsh db connect --db-user=reader --db-name=orders orders", "tsh db connect --db-user=reader orders -c 'select 1'"],
+    examples: ["tsh db connect orders --db-user=reader --db-name=orders", "tsh db connect orders --db-user=reader -c 'select 1'"],
     run: async (call) => (await import("./connect-database.ts")).connectDatabase(call),
   };
 }

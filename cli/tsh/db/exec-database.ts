@@ -13,7 +13,7 @@ import { withTrust } from "../../profile/reach-cluster.ts";
 import { writeSecrets } from "../../secrets.ts";
 import { renderLabels } from "../../table.ts";
 import { type ListedResource, usableResources } from "../served/list-served.ts";
-import { findDatabase } from "./find-database.ts";
+import { findDatabase, noteShortName } from "./find-database.ts";
 import { type DatabaseOutcome, type RunOutcome, runOnDatabases, type StatementTarget } from "./run-on-databases.ts";
 import { statedNames } from "./stated-names.ts";
 
@@ -32,6 +32,7 @@ export async function execOnDatabases(call: Call): Promise<Result> {
   const profile = await chosenProfile(call);
   const listed = await withTrust(call, profile, (trusting) => usableResources(io, trusting, "db"));
   const { chosen, skipped } = chooseDatabases(listed, options);
+  for (const given of options.list("dbs")) noteShortName(io, given, findDatabase(listed, given).name);
   const targets = await Promise.all(
     chosen.map((one) => withAccount(call, profile, { ...one, account: listed.find(({ name }) => name === one.name)?.account })),
   );

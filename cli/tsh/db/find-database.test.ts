@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { findDatabase } from "./find-database.ts";
+import { memoryIo } from "../../memory-io.ts";
+import { findDatabase, noteShortName } from "./find-database.ts";
 
 const all = ["orders", "orders-old", "shop", "shop"].map((name, at) => ({ name, at }));
 
@@ -17,4 +18,12 @@ test("several, none, and no name at all", () => {
   expect(() => findDatabase(all, "")).toThrow(expect.objectContaining({ code: "not_found" }));
   const many = Array.from({ length: 12 }, (_, n) => ({ name: `db-${n}` }));
   expect(() => findDatabase(many, "db")).toThrow(expect.objectContaining({ hint: expect.stringMatching(/, and 2 more$/) }));
+});
+
+test("a name that was cut short is noted with the one that is meant, a whole one is not", () => {
+  const io = memoryIo();
+  noteShortName(io, "orders", "orders");
+  expect(io.err()).toBe("");
+  noteShortName(io, "ord", "orders");
+  expect(io.err()).toBe("ord stands for database orders, the only one that you may use with a name that begins so\n");
 });

@@ -1,4 +1,11 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { CliIo } from "../../io.ts";
+import { writeNote } from "../../output.ts";
+
+/** Names the database that is meant by the beginning of a name: it may be another one than the user thinks. */
+export function noteShortName(io: CliIo, given: string, name: string): void {
+  if (given !== name) writeNote(io, `${given} stands for database ${name}, the only one that you may use with a name that begins so`);
+}
 
 /** Maximum number of names in a hint. */
 const maxNamed = 10;

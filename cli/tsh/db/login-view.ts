@@ -86,7 +86,7 @@ export function configView(cluster: string, login: DatabaseLogin, { env, files }
     ["CA", ca],
     ["Cert", certificate],
     ["Key", key],
-    ...(direct === undefined ? [] : [["Without tsh", login.direct] as const, ["", direct] as const]),
+    ...(direct === undefined ? [] : [["Without tsh", `${login.direct}, with: ${direct}`] as const]),
   ]);
   const data = { ...facts(login), ca, cert: certificate, key, direct_command: direct ?? null };
   return { data, text, notes: [runNote(login)], cmd: loginCommandText(cluster, login, env) };

@@ -16,9 +16,9 @@ export interface LocalClient {
 
 /**
  * Gives a client of a local port the reason why its database cannot be reached, in the words of its protocol, and ends its connection: at once when the
- * protocol is not known, or with the signal. Never throws.
+ * protocol is not known, or with the signal. Whether it got the reason. Never throws.
  */
-export async function refuseLocalClient({ socket, protocol, start }: LocalClient, thrown: unknown, signal: AbortSignal): Promise<void> {
+export async function refuseLocalClient({ socket, protocol, start }: LocalClient, thrown: unknown, signal: AbortSignal): Promise<boolean> {
   const refuse = Object.entries(refusals).find(([known]) => known === protocol)?.[1];
   if (refuse !== undefined) {
     if (start.length > 0) socket.unshift(start);
@@ -28,6 +28,7 @@ export async function refuseLocalClient({ socket, protocol, start }: LocalClient
     clearTimeout(timer);
   }
   socket.destroy();
+  return refuse !== undefined;
 }
 
 /** It may be in the words of another host, and clients print it as it is. */

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await rm(home, { recursive: true }));
 
-const profile = (users: readonly string[]): Profile => profileOf({ principals: { db: { user: users } } });
+const profile = (users: readonly string[], names: readonly string[] = []): Profile => profileOf({ principals: { db: { user: users, name: names } } });
 
 test.for([
   ["flags first", { dbUser: "a", dbName: "b" }, "orders", ["x"], { user: "a", name: "b" }],
@@ -29,7 +29,20 @@ test.for([
 ] as const)("%s", async ([, given, name, users, names]) => {
   const texts: Readonly<Record<string, string>> = given;
   const options = { ...noOptions, text: (key: string) => texts[key] };
-  expect(await statedNames({ io: memoryIo({ TSH_HOME: home }), options }, profile(users), { name })).toEqual(names);
+  expect(await statedNames({ io: memoryIo({ TSH_HOME: home }), options }, profile(users), { name, protocol: "postgres" })).toEqual(names);
+});
+
+test("the only logical database of the roles is stated where agents enforce it, after those of flags and login", async () => {
+  const named = async (protocol: string, names: readonly string[], name = "shop", dbName?: string) => {
+    const options = { ...noOptions, text: (key: string) => (key === "dbName" ? dbName : undefined) };
+    return (await statedNames({ io: memoryIo({ TSH_HOME: home }), options }, profile(["x"], names), { name, protocol })).name;
+  };
+  expect(await named("postgres", ["sold"])).toBe("sold");
+  expect(await named("mongodb", ["sold"])).toBe("sold");
+  expect(await named("mysql", ["sold"])).toBe("");
+  expect(await named("postgres", ["sold", "other"])).toBe("");
+  expect(await named("postgres", ["sold"], "orders")).toBe("sales");
+  expect(await named("postgres", ["sold"], "orders", "given")).toBe("given");
 });
 
 test("a schema of MySQL is stated by the client alone", () => {

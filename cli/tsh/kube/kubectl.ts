@@ -69,7 +69,7 @@ async function wanted(
   const names = [...new Set([...(given === undefined ? [] : [given]), ...own.map(({ kube }) => kube)])];
   if (names.length === 0) {
     throw new PlatformError("invalid", "no Kubernetes cluster was named, and you are not logged in to any", {
-      hint: "log in to one with: tsh kube login <name>; or give --kube-cluster=<name> before the first word for kubectl",
+      hint: "log in to one with: tsh kube login <name>; or give --kube-cluster=<name>",
     });
   }
   const usable = await usableResources(io, profile, "kube");
