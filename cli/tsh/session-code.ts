@@ -18,6 +18,8 @@ export interface CodeTarget {
   /** `ssh`, a kind of service that agents serve, or `join`. */
   readonly kind: string;
   readonly name: string;
+  /** Unix login on a host: of several with this name, the one that the user may log in to as this. Left out: any. */
+  readonly login?: string;
   /** The only account there; left out: any. */
   readonly account?: string;
   /** For the prompt; left out: `name`. */
@@ -41,16 +43,17 @@ export async function openConfirmed<Kind extends "ssh" | "join">(io: CliIo, ask:
   } catch (thrown) {
     if (!isMfaRequired(thrown)) throw thrown;
   }
-  const profile = await confirmedProfile(io, ask.profile, { kind: ask.kind, name: ask.target, shown });
+  const { login = "" }: { readonly login?: string } = ask.parameters;
+  const profile = await confirmedProfile(io, ask.profile, { kind: ask.kind, name: ask.target, login, shown });
   return { stream: await openStream(io, { ...ask, profile }), profile };
 }
 
 /** The same login with certificates that a code has confirmed. Throws `mfa_required` without a terminal, and the errors of the auth service. */
 export async function confirmedProfile(io: CliIo, profile: Profile, target: CodeTarget): Promise<Profile> {
-  const { kind, name, account = "", shown = name } = target;
+  const { kind, name, login = "", account = "", shown = name } = target;
   const code = await inTurn(() => askCode(io, shown));
   const keys = newKeys();
-  const request = { kind, name, account, code: code.replaceAll(" ", ""), sshPublicKey: keys.sshPublic, tlsPublicKey: keys.tlsPublic };
+  const request = { kind, name, login, account, code: code.replaceAll(" ", ""), sshPublicKey: keys.sshPublic, tlsPublicKey: keys.tlsPublic };
   const answer = await withAuth(io, profile, async (client) => await client.signSession(request));
   const identity = fromX509Certificate(new X509Certificate(answer.tlsCertificate));
   if (identity.kind !== "user" || identity.mfa?.kind !== kind || identity.mfa.name !== answer.name) {

@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { GetAppSessionResponseSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
+import { marked } from "../../browser/marked.ts";
 import {
   beginAppSession,
   endAppSession,
@@ -15,6 +16,7 @@ import {
 import { openAppSession } from "../app-sessions/open-app-session.ts";
 import { confirmAuthenticator, startAuthenticator } from "../browser-sessions/change-authenticator.ts";
 import { changePassword } from "../browser-sessions/change-password.ts";
+import { createConfirmation, findConfirmation, markingOf } from "../browser-sessions/confirmations.ts";
 import { endAllSessions, endSession } from "../browser-sessions/end-sessions.ts";
 import { endedSessions } from "../browser-sessions/find-session.ts";
 import { openSession } from "../browser-sessions/open-session.ts";
@@ -73,19 +75,31 @@ function credentialMethods({ context, rateLimit }: Api): Handlers<CredentialMeth
   };
 }
 
-/** Terminals of browsers. */
-export function terminalMethods({ context }: Api): Handlers<"signBrowserSsh" | "signBrowserKube"> {
+type ConfirmationMethods = "createConfirmation" | "getConfirmation";
+
+/** Terminals, files and clusters of browsers, and what confirms them. */
+export function terminalMethods({ context }: Api): Handlers<"signBrowserSsh" | "signBrowserKube" | ConfirmationMethods> {
   return {
-    signBrowserSsh: async ({ sshPublicKey, host, login, sessionId, mode }, caller) => {
-      const { identity, proxyId, address } = inBrowser(caller);
-      if (proxyId === undefined) throw new Error("a browser's call came without its proxy");
-      const target = host === "" ? ({ kind: "join", sid: sessionId, mode } as const) : ({ kind: "ssh", host, login } as const);
-      return { sshCertificate: await signBrowserSsh(context, { identity, proxyId, address, sshPublicKey, target }) };
+    createConfirmation: async ({ purpose, name, login, code }, caller) => {
+      const ask = { caller: inBrowser(caller), purpose, name, login, confirmation: { kind: "code", code } } as const;
+      return { confirmation: await createConfirmation(context, ask) };
     },
-    signBrowserKube: async ({ kube, hostId, tlsPublicKey }, caller) => {
-      const { identity, proxyId, address: clientAddress } = inBrowser(caller);
+    getConfirmation: async ({ confirmation }, caller) => {
+      const { session, address } = inBrowser(caller);
+      const found = await findConfirmation(context, { session, confirmation, address });
+      return found === undefined ? {} : { ...markingOf(found) };
+    },
+    signBrowserSsh: async ({ sshPublicKey, host, login, sessionId, mode, confirmation, files }, caller) => {
+      const { identity, session, proxyId, address } = inBrowser(caller);
       if (proxyId === undefined) throw new Error("a browser's call came without its proxy");
-      const inCluster = { ...identity, route: { kind: "kube", name: kube } } as const;
+      const target = host === "" ? ({ kind: "join", sid: sessionId, mode } as const) : ({ kind: "ssh", host, login, files } as const);
+      return { sshCertificate: await signBrowserSsh(context, { identity, session, confirmation, proxyId, address, sshPublicKey, target }) };
+    },
+    signBrowserKube: async ({ kube, hostId, tlsPublicKey, confirmation }, caller) => {
+      const { identity, session, proxyId, address: clientAddress } = inBrowser(caller);
+      if (proxyId === undefined) throw new Error("a browser's call came without its proxy");
+      const confirmed = await findConfirmation(context, { session, confirmation, address: clientAddress, purpose: "kube" });
+      const inCluster = { ...marked(identity, confirmed && markingOf(confirmed)), route: { kind: "kube", name: kube } } as const;
       const ask = { identity: inCluster, hostId, tlsPublicKey, clientAddress, proxyId, actor: actorOf(caller) };
       return { tlsCertificate: await signRelayedServed(context, ask) };
     },
@@ -100,7 +114,7 @@ const maxChecked = 10_000;
 /** Sessions of browsers with applications. */
 export function appSessionMethods({ context, rateLimit }: Api): Handlers<AppMethods> {
   return {
-    createAppSession: async ({ app }, caller) => await openAppSession(context, { ...inBrowserCaller(caller), app }),
+    createAppSession: async ({ app, confirmation }, caller) => await openAppSession(context, { ...inBrowserCaller(caller), app, confirmation }),
     beginAppSession: async ({ credential, app }) => userMessage(await beginAppSession(context, { credential: requireCredential(credential), app })),
     getAppSession: async ({ credential, app }) => userMessage(await useAppSession(context, { credential: requireCredential(credential), app })),
     checkAppSessions: async ({ ids, browserIds }) => {
@@ -150,7 +164,8 @@ type AppUser = Awaited<ReturnType<typeof useAppSession>>;
 /** The user's identity, for the proxy's own decision. */
 function userMessage({ session, identity }: AppUser): MessageInitShape<typeof GetAppSessionResponseSchema> {
   const { name: user, userId = "", roles, sourceIp = "" } = identity;
-  return { user, expires: session.expires, userId, roles: [...roles], traits: traitsMessage(identity), sourceIp };
+  const { device: mfaDevice = "", address: mfaSourceIp = "" } = session.mfa ?? {};
+  return { user, expires: session.expires, userId, roles: [...roles], traits: traitsMessage(identity), sourceIp, mfaDevice, mfaSourceIp };
 }
 
 function traitsMessage({ traits }: Pick<UserIdentity, "traits">): Record<string, { values: string[] }> {

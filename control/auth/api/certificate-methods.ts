@@ -30,8 +30,8 @@ export function authorityMethods(api: Api): Handlers<"signUser" | "signOwnUser" 
     signOwnUser: async ({ routeKind, routeName, routeAccount, tlsPublicKey, ttlSeconds }, caller) => ({
       tlsCertificate: await signOwnUser(context, { routeKind, routeName, routeAccount, tlsPublicKey, ttlSeconds, caller }),
     }),
-    signSession: async ({ kind, name, account, code, sshPublicKey, tlsPublicKey }, caller) =>
-      await signSession(context, { kind, name, account, code, sshPublicKey, tlsPublicKey, caller }),
+    signSession: async ({ kind, name, login, account, code, sshPublicKey, tlsPublicKey }, caller) =>
+      await signSession(context, { kind, name, login, account, code, sshPublicKey, tlsPublicKey, caller }),
     signHost: async ({ names, sshPublicKey, ttlSeconds }, caller) => {
       const sshCertificate = await signHost(context, { names, sshPublicKey, ttlSeconds, actor: actorOf(caller) });
       return { sshCertificate, cluster: clusterFacts(context) };

@@ -148,6 +148,7 @@ const audited: ReadonlySet<MethodName> = new Set<MethodName>([
   "changePassword",
   "startAuthenticator",
   "confirmAuthenticator",
+  "createConfirmation",
   "signSession",
 ]);
 

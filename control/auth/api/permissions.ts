@@ -52,6 +52,8 @@ export const permissions = {
   startAuthenticator: { hosts: [], users: "in a browser" },
   confirmAuthenticator: { hosts: [], users: "in a browser" },
   explainOwnDatabase: { hosts: [], users: "in a browser" },
+  createConfirmation: { hosts: [], users: "in a browser" },
+  getConfirmation: { hosts: [], users: "in a browser" },
   createAppSession: { hosts: [], users: "in a browser" },
   signBrowserSsh: { hosts: [], users: "in a browser" },
   signBrowserKube: { hosts: [], users: "in a browser" },

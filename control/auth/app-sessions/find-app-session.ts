@@ -1,6 +1,8 @@
 import { findLock, lockedError } from "../../../core/access/find-lock.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
+import { ipOf } from "../../../core/transport/host-port.ts";
+import { type Marking, marked } from "../../browser/marked.ts";
 import { isSessionId, secretHash } from "../../browser/session-credential.ts";
 import { sameSecret } from "../../same-secret.ts";
 import { listLocks } from "../access/locks.ts";
@@ -68,7 +70,14 @@ async function useOf(context: AuthContext, { found: { session }, app }: { readon
 /** A certificate with which a proxy speaks for the user at the session's application. Throws as `useAppSession` and `signRelayedServed`. */
 export async function signBrowserApp(context: AuthContext, ask: AppSessionAsk & Omit<RelayedServedAsk, "identity" | "sessionId">): Promise<string> {
   const { session, identity } = await useAppSession(context, ask);
-  return await signRelayedServed(context, { ...ask, identity: { ...identity, route: { kind: "app", name: ask.app } }, sessionId: session.id });
+  const marking = markingAt(session, ask.clientAddress);
+  const user = { ...marked(identity, marking), route: { kind: "app", name: ask.app } };
+  return await signRelayedServed(context, { ...ask, identity: user, sessionId: session.id });
+}
+
+/** What confirmed a session, for use from this address; undefined: it needed no code, or its browser has another address now. */
+function markingAt({ app, mfa }: StoredAppSession, address: string): Marking | undefined {
+  return mfa?.address === ipOf(address) ? { device: mfa.device, kind: "app", name: app, sourceIp: mfa.address } : undefined;
 }
 
 /** Those of these sessions that have ended. */

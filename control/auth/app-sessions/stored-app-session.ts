@@ -14,6 +14,8 @@ const storedSchema = z.object({
   expires: z.string(),
   /** The browser has taken it over at the application's host name. */
   begun: z.boolean(),
+  /** What confirmed the session, and from which IP address it may be used for that. */
+  mfa: z.object({ device: z.string(), address: z.string() }).optional(),
 });
 export type StoredAppSession = z.infer<typeof storedSchema>;
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Entry, Storage, Write } from "../../storage/storage.ts";
 import { appSessionRemovals } from "../app-sessions/stored-app-session.ts";
+import { confirmationRemovals } from "./stored-confirmation.ts";
 
 /** A session of a browser, as it is stored: without its secret. */
 const storedSchema = z.object({
@@ -44,10 +45,10 @@ export function changedSessionWrite(session: StoredSession, revision: string): W
   return { key: sessionKey(session.id), value: JSON.stringify(session), expires: new Date(session.expires), expect: { revision } };
 }
 
-/** Ends sessions, with the sessions of applications that began from them. */
+/** Ends sessions, with the sessions of applications that began from them, and what was confirmed in them. */
 export async function sessionRemovals(storage: Storage, sessions: readonly Pick<StoredSession, "id" | "user">[]): Promise<readonly Write[]> {
-  const ofApps = await Promise.all(sessions.map(({ id }) => appSessionRemovals(storage, id)));
-  return [...sessions.flatMap(({ id, user }) => [{ key: sessionKey(id) }, { key: `${ownPrefix(user)}${id}` }]), ...ofApps.flat()];
+  const ofThem = await Promise.all(sessions.flatMap(({ id }) => [appSessionRemovals(storage, id), confirmationRemovals(storage, id)]));
+  return [...sessions.flatMap(({ id, user }) => [{ key: sessionKey(id) }, { key: `${ownPrefix(user)}${id}` }]), ...ofThem.flat()];
 }
 
 /** Ends all sessions of a user: with the user, or with the password. */

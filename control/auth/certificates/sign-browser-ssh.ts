@@ -5,15 +5,18 @@ import type { UserIdentity } from "../../../core/identity/identity.ts";
 import { toSshCertificate } from "../../../core/identity/ssh-identity.ts";
 import { joinModes } from "../../../core/resources/session.ts";
 import { ipOf } from "../../../core/transport/host-port.ts";
+import { marked } from "../../browser/marked.ts";
 import { listLocks } from "../access/locks.ts";
 import { rolesNamed } from "../access/roles.ts";
 import type { AuthContext } from "../auth-context.ts";
+import { type ConfirmationPurpose, findConfirmation, markingOf, spendConfirmation } from "../browser-sessions/confirmations.ts";
+import type { StoredSession } from "../browser-sessions/stored-session.ts";
 import { getAnyNode } from "../inventory/all-nodes.ts";
 import { findActiveSession } from "../sessions/active-sessions.ts";
 
-/** A terminal: on a host, or in a session that runs there. */
+/** A terminal or files: on a host; or a terminal in a session that runs there. */
 export type BrowserTarget =
-  | { readonly kind: "ssh"; readonly host: string; readonly login: string }
+  | { readonly kind: "ssh"; readonly host: string; readonly login: string; readonly files: boolean }
   | { readonly kind: "join"; readonly sid: string; readonly mode: string };
 
 export interface BrowserSshAsk {
@@ -25,6 +28,9 @@ export interface BrowserSshAsk {
   /** The proxy's own key, for one connection. */
   readonly sshPublicKey: string;
   readonly target: BrowserTarget;
+  readonly session: Pick<StoredSession, "id">;
+  /** Of the page, where roles demand a code for each session; empty: none. */
+  readonly confirmation: string;
 }
 
 /** Validity, ms: a terminal begins at once, and then lasts as the browser's session allows; the clocks of hosts differ a little. */
@@ -32,12 +38,17 @@ const validityMs = 300_000;
 
 /**
  * A certificate line with which a proxy opens a terminal for the user of a browser, marked with the proxy's id. It lists no login but the wanted one. The host
- * decides again. Throws `denied`, `not_found`, `invalid`; `limit` where the user has had too many certificates of this kind.
+ * decides again. A confirmation of a terminal is used up. Throws `denied`, `not_found`, `invalid`, `mfa_required`; `limit` where the user has had too many certificates of this kind.
  */
 export async function signBrowserSsh(context: AuthContext, ask: BrowserSshAsk): Promise<string> {
-  const { identity, address, target } = ask;
-  context.quotas.connectionOf(identity.name, "ssh");
-  const { login } = target.kind === "ssh" ? await requireHostAccess(context, ask, target) : await requireJoin(context, ask, target);
+  const { address, target, session, confirmation } = ask;
+  context.quotas.connectionOf(ask.identity.name, "ssh");
+  const purpose = purposeOf(target);
+  const confirmed = await findConfirmation(context, { session, confirmation, address, purpose });
+  const identity = marked(ask.identity, confirmed && markingOf(confirmed));
+  const facts = { ...ask, identity };
+  const { login } = target.kind === "ssh" ? await requireHostAccess(context, facts, target) : await requireJoin(context, facts, target);
+  if (confirmed !== undefined && purpose === "terminal") await spendConfirmation(context, confirmed);
   const now = context.now();
   const until = identity.validBefore;
   const validBefore = new Date(Math.min(until.getTime(), Math.floor((now.getTime() + validityMs) / 1000) * 1000));
@@ -47,6 +58,11 @@ export async function signBrowserSsh(context: AuthContext, ask: BrowserSshAsk): 
   const expires = validBefore.toISOString();
   context.audit.emit({ event: "cert.create", user: identity.name, name: identity.name, kind: "user", expires, "addr.remote": address });
   return line;
+}
+
+function purposeOf(target: BrowserTarget): ConfirmationPurpose {
+  if (target.kind === "join") return "join";
+  return target.files ? "files" : "terminal";
 }
 
 async function requireHostAccess(

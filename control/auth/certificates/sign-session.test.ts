@@ -48,7 +48,10 @@ describe("certificates that a one-time code confirms", () => {
     t.forward(30_000);
     return codeAt(who.uri, t.now());
   };
-  const sign = async (who: Person, ask: { kind?: string; name?: string; account?: string; code?: string; client?: AuthClient } = {}) => {
+  const sign = async (
+    who: Person,
+    ask: { kind?: string; name?: string; login?: string; account?: string; code?: string; client?: AuthClient } = {},
+  ) => {
     const keys = generateKeys();
     const { client = who.client, ...rest } = ask;
     const answer = await client.signSession({ kind: "ssh", name: "web-1", code: ask.code ?? code(who), ...rest, ...publicKeys(keys) });
@@ -87,6 +90,19 @@ describe("certificates that a one-time code confirms", () => {
     expect((await sign(alice, { name: web })).name).toBe(web);
     expect((await sign(alice, { name: "WEB-1.test" })).name).toBe(web);
     expect((await sign(alice, { name: twins[1] ?? "" })).name).toBe(twins[1]);
+  });
+
+  test("of two hosts with one name, a certificate is for the one that the login leads to", async () => {
+    const spec = { options: { require_session_mfa: true }, allow: { logins: ["backup"], node_labels: { env: "vault" } } };
+    await t.admin.putResource({ json: JSON.stringify({ kind: "role", version: "v7", metadata: { name: "vault" }, spec }) });
+    const gil = await addUser(t, "gil", { roles: ["ssh", "vault"], logins: ["root"] });
+    const both = { client: await loggedIn(t, gil), uri: gil.otpauthUri };
+    const [first, second] = [await join("pair", "test"), await join("pair", "vault")];
+    await expect(sign(both, { name: "pair" })).rejects.toMatchObject({ code: "conflict" });
+    expect((await sign(both, { name: "pair", login: "root" })).name).toBe(first);
+    expect((await sign(both, { name: "pair", login: "backup" })).name).toBe(second);
+    await expect(sign(both, { name: "pair", login: "nobody" })).rejects.toMatchObject({ code: "not_found" });
+    await expect(sign(both, { name: "pair", login: "no login\n" })).rejects.toMatchObject({ code: "invalid" });
   });
 
   test("a host without an agent sees the proxy's address, to which no certificate is bound", async () => {
@@ -152,6 +168,11 @@ describe("certificates that a one-time code confirms", () => {
       ["db", "x".repeat(256), "invalid"],
     ] as const) {
       await expect(sign(alice, { kind, name, code: fresh }), `${kind} ${name}`).rejects.toMatchObject({ code: expected });
+      const event = { code: "T1016W", user: "alice", success: false, resource_kind: kind, resource_name: name, error: expect.stringMatching(/./) };
+      expect((await t.events("mfa_auth_challenge.validate")).at(-1), `${kind} ${name}`).toMatchObject({
+        ...event,
+        resource_name: name.slice(0, 256),
+      });
     }
     await expect(sign(alice, { kind: "kube", name: "prod", account: "root", code: fresh })).rejects.toMatchObject({ code: "invalid" });
     await expect(sign(alice, { code: fresh })).resolves.toMatchObject({ name: web });
@@ -170,20 +191,16 @@ describe("certificates that a one-time code confirms", () => {
     expect(fromX509Certificate(new X509Certificate(plain.tlsCertificate))).not.toHaveProperty("mfa");
   });
 
-  test("a terminal in a browser is refused where a code is needed, with the command to use; a browser's session gives no such certificates", async () => {
+  test("a browser's session gives no such certificates", async () => {
     const proxy = (await joinHost(t, "p3", { role: "proxy" })).client;
     const fay = await addUser(t, "fay", { roles: ["ssh"] });
     const login = { user: "fay", password: fay.password, code: codeAt(fay.otpauthUri, t.now()), userAgent: "Browser/1" };
     const { session, secret } = await proxy.createBrowserSession(login, from(browserAddress));
     const inBrowser = by({ id: session?.id ?? "", secret });
-    const { sshPublicKey } = publicKeys(generateKeys());
-    await expect(proxy.signBrowserSsh({ sshPublicKey, host: web, login: "root" }, inBrowser)).rejects.toMatchObject({
-      code: "mfa_required",
-      hint: "use tsh ssh, which asks for the code",
-    });
     t.forward(60_000);
     const ask = { kind: "ssh", name: "web-1", code: codeAt(fay.otpauthUri, t.now()), ...publicKeys(generateKeys()) };
     await expect(proxy.signSession(ask, inBrowser)).rejects.toMatchObject({ code: "denied" });
+    expect((await t.events("mfa_auth_challenge.validate")).at(-1)).toMatchObject({ success: false, user: "fay", resource_name: "web-1" });
   });
 
   test("not for hosts, for strangers, or for a user with a lock", async () => {
