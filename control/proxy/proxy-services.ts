@@ -29,7 +29,7 @@ import { TunnelRegistry } from "./tunnels/registry.ts";
 import { StatusReports } from "./tunnels/report-node.ts";
 import type { Tunnel } from "./tunnels/tunnel.ts";
 import type { UpgradeLimit } from "./versions/open-version-server.ts";
-import { ForwardedPeers } from "./web-api/forwarded-peers.ts";
+import { ForwardedPeers } from "./web-api/server/forwarded-peers.ts";
 
 export type ListenerMode = "multiplex" | "separate";
 

@@ -135,7 +135,7 @@ function installScript(root: string): Plugin {
   return {
     name: "install-script",
     setup: (hooks) =>
-      hooks.onLoad({ filter: /web-api\/install-script\.ts$/ }, async () => {
+      hooks.onLoad({ filter: /downloads\/install-script\.ts$/ }, async () => {
         const text = await readFile(join(root, "scripts/install.sh"), "utf8");
         return { contents: `export function installScript() { return ${JSON.stringify(text)}; }` };
       }),

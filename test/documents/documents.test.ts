@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { httpStatus } from "../../control/proxy/web-api/answer-errors.ts";
+import { httpStatus } from "../../control/proxy/web-api/server/answer-errors.ts";
 import { toConnectError } from "../../core/api/auth-call.ts";
 import { errorCodes, exitCodes, PlatformError } from "../../core/errors/platform-error.ts";
 

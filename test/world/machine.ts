@@ -39,8 +39,8 @@ interface MachineFacts {
 /**
  * A Linux machine with real systemd as process 1, a disk and a network of its own, made for one test: about half a second.
  *
- *     import { startMachine } from "../world/machine.ts";
- *     import { machinesSkip } from "../world/machine-skip.ts";
+ *     import { startMachine } from "./machine.ts";
+ *     import { machinesSkip } from "./machine-skip.ts";
  *
  *     beforeEach(({ skip }) => skip(machinesSkip !== undefined, machinesSkip));
  *     test("…", async () => {

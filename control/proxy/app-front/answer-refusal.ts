@@ -1,7 +1,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { PlatformError } from "../../../core/errors/platform-error.ts";
-import { errorBody, httpStatus } from "../web-api/answer-errors.ts";
-import { failurePage, pageHeaders } from "../web-api/pages.ts";
+import { failurePage, pageHeaders } from "../web-api/pages/pages.ts";
+import { errorBody, httpStatus } from "../web-api/server/answer-errors.ts";
 import { ownHeaders } from "./hand-off-page.ts";
 
 export interface Refusal {

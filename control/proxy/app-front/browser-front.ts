@@ -9,7 +9,7 @@ import type { KeptConnections } from "../kept-connections.ts";
 import { watchPresence } from "../routing/client-presence.ts";
 import { relayStream } from "../routing/relay-stream.ts";
 import type { RelayedStreams, RunningStreams } from "../routing/running-streams.ts";
-import type { ForwardedPeers } from "../web-api/forwarded-peers.ts";
+import type { ForwardedPeers } from "../web-api/server/forwarded-peers.ts";
 import type { AgentConnections, AppVisit } from "./agent-connections.ts";
 import { maxHeaders } from "./agent-requests.ts";
 import { answerRefusal, refusalText } from "./answer-refusal.ts";

@@ -1,4 +1,4 @@
-import { inlineHash } from "../web-api/inline-hash.ts";
+import { inlineHash } from "../web-api/pages/inline-hash.ts";
 
 /**
  * The page at an application's host name that takes the session over: the secrets come in the fragment, which no server and no Referer sees, and leave the

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
-import { inlineHash } from "./inline-hash.ts";
-import { pageStyle } from "./page-style.ts";
+import { inlineHash } from "./pages/inline-hash.ts";
+import { pageStyle } from "./pages/page-style.ts";
 
 /**
  * The page of the proxy's site that signs a browser in to an application; the application's site sends browsers here. It logs the user in if necessary, visits the

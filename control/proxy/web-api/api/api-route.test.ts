@@ -6,8 +6,8 @@ import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { createLog } from "../../../../core/log/log.ts";
 import { authClientOf } from "../../../../test/inside/auth-client-of.ts";
 import { bearerOf, formatCredential, newSessionCredential } from "../../../browser/session-credential.ts";
-import { addErrors } from "../answer-errors.ts";
 import { sessionCookie } from "../cookies.ts";
+import { addErrors } from "../server/answer-errors.ts";
 import { type Api, createApi } from "./api.ts";
 import { apiRoute } from "./api-route.ts";
 

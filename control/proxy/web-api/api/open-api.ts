@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { errorCodes } from "../../../../core/errors/platform-error.ts";
-import { httpStatus } from "../answer-errors.ts";
 import { sessionCookie } from "../cookies.ts";
+import { httpStatus } from "../server/answer-errors.ts";
 import type { DeclaredRoute } from "./declared-route.ts";
 
 type Json = Record<string, unknown>;

@@ -1,8 +1,8 @@
 import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { PlatformError } from "../../../../core/errors/platform-error.ts";
-import { errorBody, httpStatus } from "../answer-errors.ts";
-import { safeHeaders } from "../safe-headers.ts";
+import { errorBody, httpStatus } from "../server/answer-errors.ts";
+import { safeHeaders } from "../server/safe-headers.ts";
 
 /** Time for the browser to read the refusal, ms. */
 const lingerMs = 3_000;

@@ -3,7 +3,7 @@ import type { WebSocket } from "ws";
 import { z } from "zod";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import type { SessionCredential } from "../../../browser/session-credential.ts";
-import { errorBody } from "../answer-errors.ts";
+import { errorBody } from "../server/answer-errors.ts";
 import { isBearerOf } from "./authenticate.ts";
 import type { SocketInbox } from "./socket-inbox.ts";
 

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createLog } from "../../../../core/log/log.ts";
-import { addErrors } from "../answer-errors.ts";
+import { addErrors } from "../server/answer-errors.ts";
 import { readArchive } from "./read-archive.ts";
 import { uiArchive } from "./ui-archive.ts";
 import { uiRoutes } from "./ui-routes.ts";

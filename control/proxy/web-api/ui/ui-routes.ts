@@ -2,7 +2,7 @@ import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import { safeHeaders } from "../safe-headers.ts";
+import { safeHeaders } from "../server/safe-headers.ts";
 import { readArchive, type UiFile } from "./read-archive.ts";
 
 /** `GET /web…`: the Web UI. Its files come from memory; every other path below it is the one page, which finds its way by itself. */

@@ -1,4 +1,4 @@
-import type { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { inlineHash } from "./inline-hash.ts";
 import { pageStyle } from "./page-style.ts";
 

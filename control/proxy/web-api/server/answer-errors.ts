@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
-import { type ErrorCode, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import type { Log } from "../../../core/log/log.ts";
+import { type ErrorCode, PlatformError, toPlatformError } from "../../../../core/errors/platform-error.ts";
+import type { Log } from "../../../../core/log/log.ts";
 
 /** Answers for failed requests, and for unknown paths. */
 export function addErrors(app: FastifyInstance, log: Log): void {

@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance } from "fastify";
 import { WebSocketServer } from "ws";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { ArrivedSocket } from "../../../core/transport/arrivals/listen.ts";
-import { upgradeLimits, upgradePath, upgradeProtocol, websocketStream } from "../../../core/transport/upgrade/websocket-stream.ts";
+import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import type { ArrivedSocket } from "../../../../core/transport/arrivals/listen.ts";
+import { upgradeLimits, upgradePath, upgradeProtocol, websocketStream } from "../../../../core/transport/upgrade/websocket-stream.ts";
+import { refuseUpgrade } from "../api/refuse-upgrade.ts";
+import type { TakeUpgrade } from "../api/socket-route.ts";
 import { errorBody } from "./answer-errors.ts";
-import { refuseUpgrade } from "./api/refuse-upgrade.ts";
-import type { TakeUpgrade } from "./api/socket-route.ts";
 
 /**
  * Takes connection upgrades: for clients and agents behind something that ends TLS. The stream inside one is a new connection to the front door,

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { type ArrivedSocket, peerAddress, setPeer } from "../../../core/transport/arrivals/listen.ts";
-import { forwardedClient } from "../../../core/transport/forwarded-client.ts";
-import { formatHostPort, ipOf } from "../../../core/transport/host-port.ts";
-import { IpSet } from "../../../core/transport/ip-prefix.ts";
+import { type ArrivedSocket, peerAddress, setPeer } from "../../../../core/transport/arrivals/listen.ts";
+import { forwardedClient } from "../../../../core/transport/forwarded-client.ts";
+import { formatHostPort, ipOf } from "../../../../core/transport/host-port.ts";
+import { IpSet } from "../../../../core/transport/ip-prefix.ts";
 
 /** The clients of requests that come through balancers which end TLS. */
 export class ForwardedPeers {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
-import { formatHostPort } from "../../../core/transport/host-port.ts";
+import { formatHostPort } from "../../../../core/transport/host-port.ts";
+import { type PingFacts, publicAddress } from "../ping.ts";
 import { installScript } from "./install-script.ts";
-import { type PingFacts, publicAddress } from "./ping.ts";
 
 /** `GET /scripts/install.sh`: the install script, with this proxy's address filled in. */
 export function scriptRoute(app: FastifyInstance, { ping }: { ping: () => PingFacts }): void {

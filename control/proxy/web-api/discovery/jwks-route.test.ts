@@ -2,8 +2,8 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
-import { until } from "../../../test/world/until.ts";
+import { startTestCluster, type TestCluster } from "../../../../test/inside/open-cluster.ts";
+import { until } from "../../../../test/world/until.ts";
 
 let cluster: TestCluster;
 beforeAll(async () => {

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import Fastify from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createLog } from "../../../core/log/log.ts";
-import type { DownloadPlacesOptions } from "../packages/download-places.ts";
-import { addErrors } from "./answer-errors.ts";
+import { createLog } from "../../../../core/log/log.ts";
+import type { DownloadPlacesOptions } from "../../packages/download-places.ts";
+import { addErrors } from "../server/answer-errors.ts";
 import { packageRoutes } from "./package-routes.ts";
 
 let folder: string;

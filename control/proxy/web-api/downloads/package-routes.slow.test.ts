@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
+import { startTestCluster, type TestCluster } from "../../../../test/inside/open-cluster.ts";
 
 let cluster: TestCluster;
 let bare: TestCluster;

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { Log } from "../../../core/log/log.ts";
-import { choosePart, type Part } from "../packages/choose-part.ts";
-import type { DownloadPlaces } from "../packages/download-places.ts";
-import type { PackageFile } from "../packages/package-file.ts";
+import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import type { Log } from "../../../../core/log/log.ts";
+import { choosePart, type Part } from "../../packages/choose-part.ts";
+import type { DownloadPlaces } from "../../packages/download-places.ts";
+import type { PackageFile } from "../../packages/package-file.ts";
 
 /** What all routes that serve repositories share. */
 export interface Serving {

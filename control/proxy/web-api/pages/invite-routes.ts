@@ -1,15 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { onBehalfOf } from "../../../core/api/auth-call.ts";
-import type { AuthClient } from "../../../core/api/auth-client.ts";
-import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import type { Log } from "../../../core/log/log.ts";
-import { canonicalIp } from "../../../core/transport/canonical-ip.ts";
-import { formatHostPort } from "../../../core/transport/host-port.ts";
-import { httpStatus } from "./answer-errors.ts";
-import { qrSvg, secretOf } from "./authenticator-picture.ts";
+import { onBehalfOf } from "../../../../core/api/auth-call.ts";
+import type { AuthClient } from "../../../../core/api/auth-client.ts";
+import { PlatformError, toPlatformError } from "../../../../core/errors/platform-error.ts";
+import type { Log } from "../../../../core/log/log.ts";
+import { canonicalIp } from "../../../../core/transport/canonical-ip.ts";
+import { formatHostPort } from "../../../../core/transport/host-port.ts";
+import { qrSvg, secretOf } from "../authenticator-picture.ts";
+import { type PingFacts, publicAddress } from "../ping.ts";
+import { httpStatus } from "../server/answer-errors.ts";
 import { acceptedPage, invitePage, pageHeaders, refusedPage } from "./pages.ts";
-import { type PingFacts, publicAddress } from "./ping.ts";
 
 export interface InviteServices {
   readonly auth: AuthClient;

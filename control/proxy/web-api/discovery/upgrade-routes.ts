@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { ChannelReading } from "../versions/channels.ts";
-import type { VersionServer } from "../versions/open-version-server.ts";
-import { errorBody } from "./answer-errors.ts";
+import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import type { ChannelReading } from "../../versions/channels.ts";
+import type { VersionServer } from "../../versions/open-version-server.ts";
+import { errorBody } from "../server/answer-errors.ts";
 
 /** Paths of the version server; `/v1` is the documented one, the other is for old updaters. */
 const upgradePrefixes = ["/v1/webapi/automaticupgrades/channel/", "/webapi/automaticupgrades/channel/"] as const;

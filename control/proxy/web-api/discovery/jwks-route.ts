@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import { type TokenKey, tokenKey } from "../../token-key.ts";
+import { type TokenKey, tokenKey } from "../../../token-key.ts";
 import type { AuthorityServices } from "./authority-routes.ts";
 
 /** How long readers keep the keys, seconds: much shorter than the first phase of a rotation, in which the next key is published and does not sign yet. */

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from "fastify";
-import { type AuthorityBundle, exportedKeys } from "../../../core/api/trusted-keys.ts";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { authorityExports } from "../../../core/kinds/authority-kinds.ts";
-import type { Access } from "../routing/read-access.ts";
+import { type AuthorityBundle, exportedKeys } from "../../../../core/api/trusted-keys.ts";
+import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import { authorityExports } from "../../../../core/kinds/authority-kinds.ts";
+import type { Access } from "../../routing/read-access.ts";
 
 export interface AuthorityServices {
   readonly access: { current(): Promise<Access> };

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { silentLog } from "../../../core/log/log.ts";
-import { addErrors } from "./answer-errors.ts";
+import { silentLog } from "../../../../core/log/log.ts";
+import { addErrors } from "../server/answer-errors.ts";
 import { packageRoutes } from "./package-routes.ts";
 
 const manifestType = "application/vnd.oci.image.manifest.v1+json";

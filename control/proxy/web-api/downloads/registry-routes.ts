@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { blobPath, type LayoutPlace, readManifest, readTags } from "../packages/image-layout.ts";
-import { openPackage } from "../packages/package-file.ts";
-import { parseRegistryPath, type RegistryAsk } from "../packages/registry-path.ts";
+import { blobPath, type LayoutPlace, readManifest, readTags } from "../../packages/image-layout.ts";
+import { openPackage } from "../../packages/package-file.ts";
+import { parseRegistryPath, type RegistryAsk } from "../../packages/registry-path.ts";
 import { type Serving, sendFile } from "./send-file.ts";
 
 const prefix = "/v2/";

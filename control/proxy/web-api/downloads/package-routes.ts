@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { Log } from "../../../core/log/log.ts";
-import { DownloadPlaces, type DownloadPlacesOptions } from "../packages/download-places.ts";
-import { isImmutable, mediaType, openPackage, parsePackagePath } from "../packages/package-file.ts";
+import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import type { Log } from "../../../../core/log/log.ts";
+import { DownloadPlaces, type DownloadPlacesOptions } from "../../packages/download-places.ts";
+import { isImmutable, mediaType, openPackage, parsePackagePath } from "../../packages/package-file.ts";
 import { registryRoutes } from "./registry-routes.ts";
 import { type Serving, sendFile } from "./send-file.ts";
 

@@ -4,11 +4,11 @@ import type { Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openAuthClient } from "../../../core/api/auth-client.ts";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
-import { until } from "../../../test/world/until.ts";
-import { answering, startTestUpstream, type TestUpstream } from "../versions/testing/test-upstream.ts";
+import { openAuthClient } from "../../../../core/api/auth-client.ts";
+import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import { startTestCluster, type TestCluster } from "../../../../test/inside/open-cluster.ts";
+import { until } from "../../../../test/world/until.ts";
+import { answering, startTestUpstream, type TestUpstream } from "../../versions/testing/test-upstream.ts";
 import { parseChannelPath } from "./upgrade-routes.ts";
 
 interface Answer {
