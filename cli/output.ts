@@ -141,7 +141,16 @@ export function isReaderGone(cause: Error): boolean {
 
 /** Output that was lost: `unavailable`. */
 export function lostOutput(cause: Error, stream: "output" | "error" = "output"): PlatformError {
-  return new PlatformError("unavailable", `could not write to standard ${stream}: ${errorText(cause)}`, { cause });
+  const error = new PlatformError("unavailable", `could not write to standard ${stream}: ${errorText(cause)}`, { cause });
+  lost.add(error);
+  return error;
+}
+
+const lost = new WeakSet<object>();
+
+/** Whether an error is about this program's own output. */
+export function isLostOutput(thrown: unknown): boolean {
+  return typeof thrown === "object" && thrown !== null && lost.has(thrown);
 }
 
 /** Resolves when the bytes are written; a reader that left is not an error, but false. Throws `unavailable`. */

@@ -5,6 +5,7 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
+import { isLostOutput } from "../output.ts";
 import { chosenProfile } from "../profile/choose-profile.ts";
 import { requireValid } from "../profile/profile.ts";
 import { dialProxy, otherAuthority } from "../profile/reach-cluster.ts";
@@ -38,7 +39,7 @@ export async function withAdmin<T>(
     return await work({ client: connection.client, ...admin });
   } catch (caught) {
     const thrown = loggedInAt === undefined ? caught : otherAuthority(caught, loggedInAt);
-    if (!(thrown instanceof PlatformError) || (thrown.code !== "unavailable" && thrown.code !== "timeout")) throw thrown;
+    if (!(thrown instanceof PlatformError) || isLostOutput(thrown) || (thrown.code !== "unavailable" && thrown.code !== "timeout")) throw thrown;
     const isOpen = sent !== "" && !leavesAll.test(sent);
     const usual = thrown.hint ?? "check that the platform runs there";
     throw new PlatformError(thrown.code, `${thrown.message} (${admin.via})${isOpen ? `; ${doubt}` : ""}`, {

@@ -41,6 +41,11 @@ test.for(["EPIPE", "ENOSPC"])("a secret that could not be shown (%s) is a failur
   expect(added).toMatchObject({ status: 9, err: expect.stringMatching(/User eve was created, but the link was not shown; .*tctl users reset eve/) });
 });
 
+test("a full disk below the output of the audit log is not a fault of the auth service", async () => {
+  const { status, err } = await tctl(["audit", "ls"], { stdout: broken("ENOSPC") });
+  expect({ status, err }).toEqual({ status: 9, err: "ERROR: could not write to standard output: ENOSPC: write\n" });
+});
+
 test("more of standard input than may be given is refused, and nothing of it is made", async () => {
   const role = (name: string): string => `kind: role\nversion: v7\nmetadata: { name: ${name} }\nspec: { allow: { logins: [root] } }\n`;
   const input = `${role("first")}# ${"я".repeat(2_200_000)}\n---\n${role("last")}`;

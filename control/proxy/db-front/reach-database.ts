@@ -52,7 +52,7 @@ export async function reachDatabase({ tls, protocol, peer, at }: FrontClient, se
   throw new PlatformError("unavailable", "the client has left");
 }
 
-const hint = "get a certificate with: tsh db login <name>; or use: tsh proxy db <name>";
+const hint = "get a certificate with: tsh db login <name>, after tsh login if that has expired; or use: tsh proxy db <name>";
 
 /** Throws `unauthenticated`. */
 async function identified(certificate: Buffer, { access, cluster, now }: FrontServices): Promise<UserIdentity> {
