@@ -91,7 +91,7 @@ describe("command lines against an auth service", () => {
     const code = () => codeAt(otpauthUri, new Date(Date.now() + step * 30_000));
     await t.connect().acceptInvite({ token, password: "correct horse bob", code: code() });
     step += 2;
-    expect((await tctl("users", "ls")).out).toMatch(/^bob +access,editor root,ubuntu active$/m);
+    expect((await tctl("users", "ls")).out).toMatch(/^bob +access,editor root,ubuntu active +0$/m);
 
     const wrong = await run(runTsh, ["login", `--proxy=${proxy}`, "--user=bob", `--ca-pin=sha256:${"0".repeat(64)}`], "x\n1\n");
     expect(wrong.status).toBe(3);

@@ -30,7 +30,7 @@ test("tables look as documented", () => {
         status: { state: "invited" },
       },
     ]),
-  ).toBe("User Roles  Logins State\n---- ------ ------ -------\nbob  access root   invited");
+  ).toBe("User Roles  Logins State   Passkeys\n---- ------ ------ ------- --------\nbob  access root   invited 0");
   const token = {
     kind: "token",
     version: "v2",

@@ -50,12 +50,12 @@ export async function addUser(call: Call): Promise<Result> {
   });
 }
 
-/** `tctl users reset`: password and code stop working at once; a new link sets new ones. */
+/** `tctl users reset`: password, code and passkeys stop working at once; a new link sets a new password and code. */
 export async function resetUser(call: Call): Promise<Result> {
   const name = call.args[0] ?? "";
   const ttlSeconds = ttlOf(call);
   return await withAdmin(call, async (admin) => {
-    const result = await invite(admin, { name, ttlSeconds, done: `Password and one-time code of ${name} were reset.` });
+    const result = await invite(admin, { name, ttlSeconds, done: `Password, one-time code and passkeys of ${name} were reset.` });
     return { ...result, notes: [...(result.notes ?? []), stillValid(name, new Date())] };
   });
 }
@@ -107,9 +107,9 @@ export async function listUsers(call: Call): Promise<Result> {
 export function usersTable(users: readonly User[]): string {
   const rows = users.map(({ metadata, spec, status }) => {
     const state = status?.state === "locked" && status.locked_until !== undefined ? `locked until ${status.locked_until}` : (status?.state ?? "");
-    return [metadata.name, spec.roles.join(","), (spec.traits?.logins ?? []).join(","), state];
+    return [metadata.name, spec.roles.join(","), (spec.traits?.logins ?? []).join(","), state, String(status?.passkeys ?? 0)];
   });
-  return renderTable(["User", "Roles", "Logins", "State"], rows);
+  return renderTable(["User", "Roles", "Logins", "State", "Passkeys"], rows);
 }
 
 export async function removeUser(call: Call): Promise<Result> {

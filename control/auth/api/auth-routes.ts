@@ -11,6 +11,7 @@ import { appMethods, authorityMethods, databaseMethods, relayMethods } from "./c
 import { clusterMethods } from "./cluster-methods.ts";
 import { guarded } from "./guard.ts";
 import { hostMethods, inventoryMethods, routeMethods } from "./host-methods.ts";
+import { passkeyMethods } from "./passkey-methods.ts";
 import { offeredMethods, resourceMethods } from "./resource-methods.ts";
 import { connectionMethods, sessionMethods } from "./session-methods.ts";
 import { channelMethods, maintenanceMethods, rolloutMethods } from "./upgrade-methods.ts";
@@ -31,6 +32,7 @@ export function authRoutes(deps: {
     ...hostMethods(deps),
     ...userMethods(deps),
     ...browserMethods(deps),
+    ...passkeyMethods(deps),
     ...appSessionMethods(deps),
     ...terminalMethods(deps),
     ...resourceMethods(deps),

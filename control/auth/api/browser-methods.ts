@@ -19,12 +19,13 @@ import { changePassword } from "../browser-sessions/change-password.ts";
 import { createConfirmation, findConfirmation, markingOf } from "../browser-sessions/confirmations.ts";
 import { endAllSessions, endSession } from "../browser-sessions/end-sessions.ts";
 import { endedSessions } from "../browser-sessions/find-session.ts";
-import { openSession } from "../browser-sessions/open-session.ts";
+import { openSession, openSessionByPasskey } from "../browser-sessions/open-session.ts";
 import { type StoredSession, sessionsOf } from "../browser-sessions/stored-session.ts";
 import { signBrowserSsh } from "../certificates/sign-browser-ssh.ts";
 import { signRelayedServed } from "../certificates/sign-relayed-served.ts";
-import { actorOf, type Caller, hostOf, type UserCaller } from "./caller.ts";
+import { actorOf, type Caller, hostOf, inBrowser, type UserCaller, userOf } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
+import { passkeyAnswer } from "./passkey-methods.ts";
 
 type SessionMethods = "createBrowserSession" | "getBrowserSession" | "listBrowserSessions" | "endBrowserSession";
 type CredentialMethods = "changePassword" | "startAuthenticator" | "confirmAuthenticator";
@@ -34,9 +35,12 @@ export function browserMethods(api: Api): Handlers<SessionMethods | CredentialMe
   const { context, rateLimit } = api;
   return {
     ...credentialMethods(api),
-    createBrowserSession: async ({ user, password, code, userAgent }, { address }) => {
+    createBrowserSession: async ({ user, password, code, userAgent, passkey }, { address }) => {
       rateLimit.take(address, context.now());
-      const { session, secret } = await openSession(context, { user, password, code, userAgent, address });
+      const { session, secret } =
+        passkey === undefined
+          ? await openSession(context, { user, password, code, userAgent, address })
+          : await openSessionByPasskey(context, { user, answer: passkeyAnswer(passkey), userAgent, address });
       return { session: { ...message(session, session.id) }, secret };
     },
     getBrowserSession: async (_request, caller) => {
@@ -140,18 +144,6 @@ export function appSessionMethods({ context, rateLimit }: Api): Handlers<AppMeth
       return { tlsCertificate: await signBrowserApp(context, ask) };
     },
   };
-}
-
-function userOf(caller: Caller): UserCaller {
-  if (caller.kind === "user") return caller;
-  throw new PlatformError("denied", "access denied: this method is for users");
-}
-
-/** The caller with its browser session. Throws `denied` for a user with a certificate: the permissions of some methods let them through. */
-function inBrowser(caller: Caller): UserCaller & Required<Pick<UserCaller, "session">> {
-  const user = userOf(caller);
-  if (user.session !== undefined) return { ...user, session: user.session };
-  throw new PlatformError("denied", "access denied: this is for browsers");
 }
 
 function inBrowserCaller(caller: Caller): { readonly caller: UserCaller; readonly session: StoredSession } {

@@ -66,6 +66,19 @@ export function hostOf(caller: Caller): HostIdentity {
   return caller.identity;
 }
 
+/** The user who calls. Throws `denied` for any other caller. */
+export function userOf(caller: Caller): UserCaller {
+  if (caller.kind === "user") return caller;
+  throw new PlatformError("denied", "access denied: this method is for users");
+}
+
+/** The caller with its browser session. Throws `denied` for a user with a certificate: the permissions of some methods let them through. */
+export function inBrowser(caller: Caller): UserCaller & Required<Pick<UserCaller, "session">> {
+  const user = userOf(caller);
+  if (user.session !== undefined) return { ...user, session: user.session };
+  throw new PlatformError("denied", "access denied: this is for browsers");
+}
+
 /** The author of the changes that a caller makes. */
 export function actorOf(caller: Caller): Actor {
   return { name: callerName(caller), address: caller.address };

@@ -130,7 +130,13 @@ function refusedFor(error: PlatformError): PlatformError {
 }
 
 /** Methods that a proxy's web API calls for users. */
-const onBehalf: ReadonlySet<MethodName> = new Set<MethodName>(["getInvite", "acceptInvite", "createBrowserSession", "endAppSession"]);
+const onBehalf: ReadonlySet<MethodName> = new Set<MethodName>([
+  "getInvite",
+  "acceptInvite",
+  "createBrowserSession",
+  "startPasskeyLogin",
+  "endAppSession",
+]);
 
 function clientAddress(caller: Caller, reported: string | null): string | undefined {
   const trusted = caller.kind === "host" && caller.identity.role === "proxy";
@@ -149,6 +155,9 @@ const audited: ReadonlySet<MethodName> = new Set<MethodName>([
   "startAuthenticator",
   "confirmAuthenticator",
   "createConfirmation",
+  "startPasskey",
+  "addPasskey",
+  "removePasskey",
   "signSession",
 ]);
 

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Entry, Storage, Write } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
-import { countWrong, type LoginProof, wrongHint } from "../login/login.ts";
+import { byPassword, countWrong, type LoginProof, wrongHint } from "../login/login.ts";
 import { type LoginTry, rememberLogin, throttledError, throttledUntil } from "../login/login-throttle.ts";
 import { acceptedStep, credentialWrite, newTotpSecret, readCredential, type StoredCredential, totpUri } from "../users/credentials.ts";
 import { otherSessions, reportEnded } from "./end-sessions.ts";
@@ -33,13 +33,17 @@ export interface AuthenticatorStart extends LoginProof {
  */
 export async function startAuthenticator(context: AuthContext, ask: AuthenticatorStart): Promise<string> {
   const secret = newTotpSecret();
-  return await proveAgain(context, { ...ask, event: "user.authenticator_start" }, async ({ identity: { name: user }, now }) => {
-    const old = (await readCredential(context.storage, user))?.credential.totp?.secret ?? "";
-    const expires = new Date(now.getTime() + confirmMs);
-    const value = { secret, session: ask.sessionId, replaces: hashOf(old), expires: expires.toISOString() };
-    const write = { key: keyOf(user), value: JSON.stringify(newAuthenticatorSchema.parse(value)), expires };
-    return { result: totpUri({ secret, user, cluster: context.clusterName }), writes: [write] };
-  });
+  return await proveAgain(
+    context,
+    { ...ask, proof: byPassword(context, ask), event: "user.authenticator_start" },
+    async ({ identity: { name: user }, now }) => {
+      const old = (await readCredential(context.storage, user))?.credential.totp?.secret ?? "";
+      const expires = new Date(now.getTime() + confirmMs);
+      const value = { secret, session: ask.sessionId, replaces: hashOf(old), expires: expires.toISOString() };
+      const write = { key: keyOf(user), value: JSON.stringify(newAuthenticatorSchema.parse(value)), expires };
+      return { result: totpUri({ secret, user, cluster: context.clusterName }), writes: [write] };
+    },
+  );
 }
 
 export interface AuthenticatorProof extends LoginTry {

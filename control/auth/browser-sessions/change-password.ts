@@ -1,6 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { AuthContext } from "../auth-context.ts";
-import type { LoginProof } from "../login/login.ts";
+import { byPassword, type LoginProof } from "../login/login.ts";
 import { checkPassword } from "../users/credentials.ts";
 import { otherSessions, reportEnded } from "./end-sessions.ts";
 import { proveAgain } from "./prove-again.ts";
@@ -20,7 +20,7 @@ export async function changePassword(context: AuthContext, ask: PasswordChange):
   const { newPassword, sessionId, address } = ask;
   checkPassword(newPassword);
   if (newPassword.normalize("NFKC") === ask.password.normalize("NFKC")) throw new PlatformError("invalid", "the new password is the old one");
-  const ended = await proveAgain(context, { ...ask, event: "user.password_change" }, async ({ identity }) => {
+  const ended = await proveAgain(context, { ...ask, proof: byPassword(context, ask), event: "user.password_change" }, async ({ identity }) => {
     const { sessions, removals } = await otherSessions(context, { user: identity.name, id: sessionId });
     return { result: sessions, writes: removals, password: await context.hasher.make(newPassword) };
   });

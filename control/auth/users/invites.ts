@@ -6,6 +6,7 @@ import type { AuthContext } from "../auth-context.ts";
 import { allSessionRemovals } from "../browser-sessions/stored-session.ts";
 import { type Actor, documentKey } from "../document.ts";
 import { clearFailures } from "../login/login-throttle.ts";
+import { allPasskeyRemovals } from "../passkeys/stored-passkeys.ts";
 import { acceptedStep, checkPassword, credentialWrite, newTotpSecret, readCredential, totpUri } from "./credentials.ts";
 
 const defaultTtlSeconds = 3_600;
@@ -22,7 +23,7 @@ const inviteSchema = z.strictObject({
 });
 type Invite = z.infer<typeof inviteSchema>;
 
-/** A one-time link for a user. The user's earlier credential, earlier invites and sessions in browsers stop working at once. */
+/** A one-time link for a user. The user's earlier credential, passkeys, earlier invites and sessions in browsers stop working at once. */
 export async function createInvite(
   context: AuthContext,
   ask: { user: string; ttlSeconds: number; actor: Actor },
@@ -41,6 +42,7 @@ export async function createInvite(
     credentialWrite(user, { invite: hash }, before),
     ...(await clearFailures(context.storage, user, true)),
     ...(await allSessionRemovals(context.storage, user)),
+    ...(await allPasskeyRemovals(context.storage, user)),
   ];
   const old = before?.credential.invite;
   if (old !== undefined) writes.push({ key: inviteKey(old) });
@@ -72,8 +74,11 @@ export async function acceptInvite(context: AuthContext, ask: { token: string; p
     if (before?.credential.invite !== hashOf(ask.token)) throw usedError();
     const spent = { user, expires: invite.expires, used: true };
     const credential = { password, totp: { secret, last_step: step } };
+    // Where the link was made by a version that knows no passkeys, they are there still.
+    const passkeys = await allPasskeyRemovals(context.storage, user);
+    const used = inviteWrite(hashOf(ask.token), spent, { revision: entry.revision });
     try {
-      await context.storage.batch([inviteWrite(hashOf(ask.token), spent, { revision: entry.revision }), credentialWrite(user, credential, before)]);
+      await context.storage.batch([used, credentialWrite(user, credential, before), ...passkeys]);
     } catch (thrown) {
       throw thrown instanceof PlatformError && thrown.code === "conflict" ? usedError() : thrown;
     }

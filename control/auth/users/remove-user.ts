@@ -5,6 +5,7 @@ import { allSessionRemovals } from "../browser-sessions/stored-session.ts";
 import { machineTtl } from "../certificates/user-identity.ts";
 import { type Actor, documentKey, named } from "../document.ts";
 import { clearFailures } from "../login/login-throttle.ts";
+import { allPasskeyRemovals } from "../passkeys/stored-passkeys.ts";
 import { credentialKey, readCredential } from "./credentials.ts";
 import { inviteKey } from "./invites.ts";
 import { newUserId, readUserId, userIdKey } from "./users.ts";
@@ -13,7 +14,7 @@ import { newUserId, readUserId, userIdKey } from "./users.ts";
 const spareMs = 24 * 3_600_000;
 
 /**
- * Removes the user with password, code and open invite, and locks out all of the user's certificates: the only way to do so. A user
+ * Removes the user with password, code, passkeys and open invite, and locks out all of the user's certificates: the only way to do so. A user
  * added under the same name later is another user. Returns its side effects, a sentence each.
  */
 export async function removeUser(context: AuthContext, name: string, actor: Actor): Promise<readonly string[]> {
@@ -23,7 +24,11 @@ export async function removeUser(context: AuthContext, name: string, actor: Acto
   const id = (await readUserId(storage, name)) ?? newUserId();
   const { lock, write } = removalLock(context, { user: name, id, expires, by: actor.name });
   const writes: Write[] = [{ key: documentKey("user", name), expect: "present" }, { key: credentialKey(name) }, { key: userIdKey(name) }, write];
-  writes.push(...(await clearFailures(storage, name, true)), ...(await allSessionRemovals(storage, name)));
+  writes.push(
+    ...(await clearFailures(storage, name, true)),
+    ...(await allSessionRemovals(storage, name)),
+    ...(await allPasskeyRemovals(storage, name)),
+  );
   if (invite !== undefined) writes.push({ key: inviteKey(invite) });
   await named(`user ${name}`, storage.batch(writes));
   context.audit.emit({ event: "user.delete", user: actor.name, name, "addr.remote": actor.address });

@@ -5,6 +5,7 @@ import type { Put, Storage } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { type Actor, documentKey, fromEntry, named, type PutMode, toPut } from "../document.ts";
 import { clearFailures, throttledSomewhere } from "../login/login-throttle.ts";
+import { countPasskeys } from "../passkeys/stored-passkeys.ts";
 import { readCredential } from "./credentials.ts";
 
 type Stores = Pick<AuthContext, "storage">;
@@ -54,10 +55,12 @@ export async function putUser(context: AuthContext, user: User, how: PutMode & {
 
 async function withStatus({ storage }: Stores, user: User): Promise<User> {
   const name = user.metadata.name;
+  const count = await countPasskeys(storage, name, await readUserId(storage, name));
+  const passkeys = count === 0 ? {} : { passkeys: count };
   const locked = await throttledSomewhere(storage, name);
-  if (locked !== undefined) return { ...user, status: { state: "locked", locked_until: locked.toISOString() } };
+  if (locked !== undefined) return { ...user, status: { state: "locked", locked_until: locked.toISOString(), ...passkeys } };
   const stored = await readCredential(storage, name);
-  return { ...user, status: { state: stored?.credential.password === undefined ? "invited" : "active" } };
+  return { ...user, status: { state: stored?.credential.password === undefined ? "invited" : "active", ...passkeys } };
 }
 
 /** Clears the failed logins of a user; password and code stay. Returns whether any address was locked out. Throws `not_found`. */
