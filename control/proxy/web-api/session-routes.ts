@@ -1,18 +1,24 @@
+import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { onBehalfOf } from "../../../core/api/auth-call.ts";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { browserSessionSchema } from "../../../core/api/web/browser-sessions.ts";
+import { type AssertionJson, assertionSchema } from "../../../core/api/web/passkeys.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { bearerOf, formatCredential, parseCredential } from "../../browser/session-credential.ts";
 import type { Api } from "./api/api.ts";
 import { apiRoute } from "./api/api-route.ts";
 import { cookieValue, sessionCookie, setCookie } from "./cookies.ts";
+import { assertionMessage, passkeyBrowser, passkeySite } from "./passkeys/passkey-browser.ts";
+import type { PingFacts } from "./ping.ts";
 
 export interface SessionServices {
   readonly auth: Pick<AuthClient, "createBrowserSession">;
   readonly now: () => Date;
   /** Called once sessions have ended, so that what began from them ends here at once. */
   readonly sessionsEnded: () => void;
+  /** Current facts: ports are known once they are bound. */
+  readonly ping: () => PingFacts;
 }
 
 export const loginSchema = z.strictObject({
@@ -20,6 +26,9 @@ export const loginSchema = z.strictObject({
   password: z.string().min(1).max(1024),
   code: z.string().trim().min(1).max(16),
 });
+
+/** `user`: the only one who may log in; left out: any. */
+const passkeyLoginSchema = z.strictObject({ user: loginSchema.shape.user.optional(), passkey: assertionSchema });
 
 const openedSchema = z.object({
   /** For `Authorization: Bearer` of every further call, from memory alone; it is good together with the cookie. */
@@ -65,16 +74,17 @@ export function sessionRoutes(api: Api, services: SessionServices): void {
   addEnds(api, services);
 }
 
-function addLogin(api: Api, { auth, now }: SessionServices): void {
+function addLogin(api: Api, { auth, now, ping }: SessionServices): void {
   apiRoute(api, {
     method: "POST",
     path: "/webapi/v1/sessions",
-    summary: "Logs in by password and one-time code: sets the cookie, and answers the token.",
+    summary: "Logs in by password and one-time code, or by a passkey: sets the cookie, and answers the token.",
     public: true,
-    schema: { body: loginSchema, answer: openedSchema },
+    schema: { body: z.union([loginSchema, passkeyLoginSchema]), answer: openedSchema },
     handler: async ({ body, request, reply, address }) => {
       const userAgent = (request.headers["user-agent"] ?? "").slice(0, 256);
-      const { session, secret } = await auth.createBrowserSession({ ...body, userAgent }, onBehalfOf(address));
+      const proof = "passkey" in body ? { user: body.user ?? "", passkey: passkeyProof(body.passkey, request, ping()) } : body;
+      const { session, secret } = await auth.createBrowserSession({ ...proof, userAgent }, onBehalfOf(address));
       if (session === undefined) throw new PlatformError("internal", "the auth service answered no session");
       const credential = { id: session.id, secret };
       api.sessions.opened(credential);
@@ -85,6 +95,10 @@ function addLogin(api: Api, { auth, now }: SessionServices): void {
       return { token: bearerOf(credential), user: found.user, roles: [...found.roles], expires: session.expires };
     },
   });
+}
+
+function passkeyProof(sent: AssertionJson, request: Pick<FastifyRequest, "headers">, facts: PingFacts) {
+  return { assertion: assertionMessage(sent), site: passkeySite(request, facts), browser: passkeyBrowser(request.headers.cookie) };
 }
 
 /** A browser has one session: the one before would be left without its cookie. One that has ended already is not a failure. */

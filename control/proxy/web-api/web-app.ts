@@ -30,6 +30,7 @@ import { launchPageRoute } from "./launch-page.ts";
 import { launchRoutes } from "./launch-routes.ts";
 import { inviteRoutes } from "./pages/invite-routes.ts";
 import { homePage, pageHeaders } from "./pages/pages.ts";
+import { passkeyRoutes } from "./passkeys/passkey-routes.ts";
 import { type PingFacts, publicAddress } from "./ping.ts";
 import { pingRoutes } from "./ping-routes.ts";
 import { accessRoute } from "./routes/access-route.ts";
@@ -157,6 +158,7 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
 function apiRoutes(api: Api, services: WebServices): void {
   sessionRoutes(api, services);
   credentialRoutes(api, services);
+  passkeyRoutes(api, services);
   launchRoutes(api, services);
   personRoute(api, services);
   placeRoutes(api, services);
