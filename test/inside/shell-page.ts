@@ -24,24 +24,35 @@ export interface ShellPage extends AsyncDisposable {
   readonly address: string;
   /** Opens a shell on web-1 without a prompt of its own. */
   openShell(): Promise<void>;
+  /** A code of alice that has not been used yet: the cluster's clock moves on for it. */
+  code(): string;
 }
+
+/** Step of codes, ms, and how far the cluster's clock is behind at first: each code takes a step of it, and certificates that begin later than now would be refused. */
+const [stepMs, behindMs] = [30_000, 150_000] as const;
 
 /** `more`: what alice's role allows besides shells. */
 export async function openShellPage(more: Readonly<Record<string, unknown>> = {}): Promise<ShellPage> {
   await using opened = new AsyncDisposableStack();
   const login = userInfo().username;
-  const cluster = opened.use(await startTestCluster());
+  let behind: number = behindMs;
+  const now = (): Date => new Date(Date.now() - behind);
+  const cluster = opened.use(await startTestCluster({ now }));
   await cluster.putRole("shells", { allow: { logins: [login], node_labels: { "*": "*" }, ...more } });
   const host = opened.use(await startSshHost(cluster, "web-1"));
   const wish = { name: "alice", roles: ["shells"], logins: [login] };
-  const { password, otpauthUri } = await enrolUser({ admin: cluster.admin, client: cluster.admin }, wish, new Date());
+  const { password, otpauthUri } = await enrolUser({ admin: cluster.admin, client: cluster.admin }, wish, now());
+  const code = (): string => {
+    behind -= stepMs;
+    return codeAt(otpauthUri, now());
+  };
   const site = `https://localhost:${cluster.proxy.addresses.web.port}`;
   const address = `${site}/web/terminal?node=${host.agent.id}&login=${login}`;
   const ui = opened.use(await openUiPage());
   const { page, context } = ui;
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   page.on("dialog", (dialog) => void dialog.accept());
-  await ui.logIn(`${site}/web/hosts`, { user: "alice", password, code: codeAt(otpauthUri, new Date(Date.now() + 30_000)) }, "Hosts");
+  await ui.logIn(`${site}/web/hosts`, { user: "alice", password, code: code() }, "Hosts");
   const screen = terminalScreen(page, context);
   const openShell = async (): Promise<void> => {
     await page.goto(address);
@@ -52,5 +63,5 @@ export async function openShellPage(more: Readonly<Record<string, unknown>> = {}
     await until("the shell answers", async () => (await screen.shown()).startsWith("ready"));
   };
   const all = opened.move();
-  return { cluster, host, login, ui, context, page, screen, site, address, openShell, [Symbol.asyncDispose]: () => all.disposeAsync() };
+  return { cluster, host, login, ui, context, page, screen, site, address, openShell, code, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }

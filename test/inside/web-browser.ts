@@ -56,7 +56,15 @@ export async function openBrowser(cluster: TestCluster, name: string, roles: rea
   const { password, otpauthUri } = await enrolUser({ admin: cluster.admin, client: cluster.admin }, { name, roles, logins: ["root"] }, new Date());
   // The code of the enrolment is used up; the next one is good already.
   const code = codeAt(otpauthUri, new Date(Date.now() + 30_000));
-  const { status, headers, body } = await callWeb(cluster, "/webapi/v1/sessions", { method: "POST", body: { user: name, password, code } });
+  return await logInBrowser(cluster, { user: name, password, code });
+}
+
+/** Logs in. */
+export async function logInBrowser(
+  cluster: TestCluster,
+  secrets: { readonly user: string; readonly password: string; readonly code: string },
+): Promise<WebBrowser> {
+  const { status, headers, body } = await callWeb(cluster, "/webapi/v1/sessions", { method: "POST", body: secrets });
   if (status !== 200) throw new Error(`could not log in: ${JSON.stringify(body)}`);
   const setCookies = headers["set-cookie"] ?? [];
   const [cookie = ""] = (setCookies[0] ?? "").split(";");

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openShellPage, type ShellPage } from "../inside/shell-page.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { takeDownloads } from "../world/take-downloads.ts";
+import { openAsked } from "../world/terminal-page.ts";
 import { faultsEverywhere } from "../world/ui-page.ts";
 
 describe.skipIf(!hasProgram("chromium"))("files of a terminal's host in Chromium", () => {
@@ -79,6 +80,68 @@ describe.skipIf(!hasProgram("chromium"))("files of a terminal's host in Chromium
       await dialog.getByRole("button", { name: "Close" }).click();
       await rm(folder, { recursive: true, force: true });
     }
+  });
+
+  test("where a role demands a code for each session, the terminal and the files ask for one each, by keyboard alone", async ({ onTestFinished }) => {
+    const options = { require_session_mfa: true };
+    await all.cluster.putRole("shells", { allow: { logins: [all.login], node_labels: { "*": "*" } }, options });
+    await page.goto(all.address);
+    await openAsked(page);
+    const field = page.getByRole("textbox", { name: "Code from your authenticator app" });
+    const reason = "Host web-1 needs a one-time code for each session (role shells, require_session_mfa).";
+    const asks = async (): Promise<void> => {
+      await page.getByRole("dialog", { name: "Enter code" }).getByText(reason).waitFor();
+      expect(await page.evaluate("document.activeElement?.name")).toBe("code");
+    };
+    await asks();
+    expect(await field.getAttribute("autocomplete")).toBe("one-time-code");
+    const pictures = process.env.UI_PICTURES;
+    const picture = async (look: string): Promise<void> => {
+      if (pictures !== undefined) await page.screenshot({ path: join(pictures, `code-${look}.png`) });
+    };
+    expect(await faultsEverywhere(page, picture)).toEqual([]);
+    await page.keyboard.press("Escape");
+    await expect.poll(async () => await page.evaluate("document.activeElement?.textContent")).toBe("Enter code");
+    await page.getByRole("status").getByText(reason).waitFor();
+    expect(await faultsEverywhere(page, async (look) => await picture(`left-${look}`))).toEqual([]);
+    await page.keyboard.press("Enter");
+    await asks();
+    await page.keyboard.type("00000");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").getByRole("alert").getByText("Wrong one-time code, or one that was used before.").waitFor();
+    expect(await field.inputValue()).toBe("");
+    await asks();
+    await page.keyboard.type(all.code());
+    await page.keyboard.press("Enter");
+    await all.ui.heading(`${all.login}@web-1`).waitFor();
+    expect(all.host.events.findLast(({ event }) => event === "session.start")).toMatchObject({ user: "alice", with_mfa: "otp" });
+    await expect.poll(async () => await page.evaluate("document.activeElement?.className")).toBe("xterm-helper-textarea");
+    // The files are another thing: their own code is for all that is done with them while the page is open.
+    const files = page.getByRole("dialog", { name: "Files" });
+    const folder = await mkdtemp(join(tmpdir(), "platform-downloads-"));
+    onTestFinished(async () => await rm(folder, { recursive: true, force: true }));
+    await takeDownloads(page, all.ui.chromium, folder);
+    for (const isFirst of [true, false]) {
+      await page.getByRole("button", { name: "Files…" }).click();
+      if (isFirst) {
+        await asks();
+        await page.keyboard.type(all.code());
+        await page.keyboard.press("Enter");
+      }
+      const name = isFirst ? "one.bin" : "two.bin";
+      await files.getByLabel("Send files to this folder").setInputFiles({ name, mimeType: "application/octet-stream", buffer: randomBytes(100_000) });
+      await files.getByRole("button", { name: "Send", exact: true }).click();
+      await files.getByText(`${join(home, name)} is stored.`).waitFor();
+      await files.getByRole("button", { name, exact: true }).click();
+      await expect.poll(async () => await readdir(folder), { timeout: 20_000 }).toContain(name);
+      await files.getByRole("button", { name: "Close" }).click();
+    }
+    await page.locator(".xterm").click();
+    await page.keyboard.type("exit");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Open a new session" }).click();
+    await asks();
+    await page.keyboard.press("Escape");
   });
 
   test("no page has broken its policy, or failed", () => {

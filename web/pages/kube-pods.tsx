@@ -1,7 +1,9 @@
-import { useId, useState } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
 import type { ListedPod, NamespaceList, PodList } from "../../core/api/web/pods.ts";
 import { useLoaded } from "../api/load.ts";
 import { call } from "../api/request.ts";
+import { offerConfirmation } from "../confirm/open-pages.ts";
+import { useCode } from "../confirm/use-code.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Facts } from "../parts/facts.tsx";
@@ -20,12 +22,20 @@ export const kubePodsPath = "/kubernetes/:cluster";
 
 /** The pods of a Kubernetes cluster that the user may list there. They are listed once: each list is a request in the audit log. */
 export function KubePods() {
-  const { path, query } = place.value;
-  const cluster = matchRoute(kubePodsPath, path)?.cluster ?? "";
-  const namespace = query.get("namespace") ?? "";
-  const loaded = useLoaded(`${cluster} ${namespace}`, async (signal) => ({
+  const cluster = matchRoute(kubePodsPath, place.value.path)?.cluster ?? "";
+  return <PodsOf key={cluster} cluster={cluster} />;
+}
+
+/** What a code has confirmed for the cluster is kept as long as the page is open, and lent to the shells that open from it. */
+function PodsOf({ cluster }: { readonly cluster: string }) {
+  const namespace = place.value.query.get("namespace") ?? "";
+  const [confirmation, setConfirmation] = useState<string>();
+  const question = useCode({ type: "kube", cluster }, setConfirmation);
+  useEffect(() => (confirmation === undefined ? undefined : offerConfirmation(cluster, confirmation)), [cluster, confirmation]);
+  const asked = { cluster, confirmation };
+  const loaded = useLoaded(`${namespace} ${confirmation}`, async (signal) => ({
     of: namespace,
-    ...(await call<PodList>("/kube-pods", { query: { cluster, namespace }, signal })),
+    ...(await call<PodList>("/kube-pods", { query: { ...asked, namespace }, signal })),
   }));
   // Those of another namespace do not answer this question.
   const listed = loaded.value?.of === namespace ? loaded.value : undefined;
@@ -37,11 +47,12 @@ export function KubePods() {
         title={`Pods of ${cluster}`}
         noun="pod"
         loaded={{ ...loaded, value: listed?.pods }}
+        question={question}
         columns={columnsOf(show)}
         keyOf={({ namespace: of, name: pod }) => `${of}/${pod}`}
         textOf={({ namespace: of, name: pod, state, node, containers }) => [of, pod, state, node, ...containers.map((one) => one.name)].join(" ")}
         order={{ id: "name", down: false }}
-        filters={<NamespaceField key={cluster} cluster={cluster} namespace={namespace} />}
+        filters={<NamespaceField asked={asked} namespace={namespace} />}
         actions={
           <>
             <button type="button" onClick={loaded.reload}>
@@ -99,10 +110,15 @@ function PodState({ state }: Pick<ListedPod, "state">) {
   return <StateText tone={tones[state] ?? "bad"}>{state}</StateText>;
 }
 
+interface NamespaceFacts {
+  readonly asked: { readonly cluster: string; readonly confirmation: string | undefined };
+  readonly namespace: string;
+}
+
 /** The namespaces are suggestions: a user who may not list them can still name one. */
-function NamespaceField({ cluster, namespace }: { readonly cluster: string; readonly namespace: string }) {
+function NamespaceField({ asked, namespace }: NamespaceFacts) {
   const id = useId();
-  const loaded = useLoaded(cluster, (signal) => call<NamespaceList>("/kube-namespaces", { query: { cluster }, signal }));
+  const loaded = useLoaded(JSON.stringify(asked), (signal) => call<NamespaceList>("/kube-namespaces", { query: asked, signal }));
   return (
     <form
       class="query"

@@ -1,13 +1,14 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { bearer, call, isLoggedOut } from "../api/request.ts";
+import { EnterCode } from "../confirm/enter-code.tsx";
+import { type CodeQuestion, useCode } from "../confirm/use-code.tsx";
 import { Dialog } from "../parts/dialog.tsx";
-import { notifyError, sentenceOf } from "../parts/notice.tsx";
 import { Empty, Page } from "../parts/page.tsx";
 import { place } from "../router/location.ts";
 import { takeAsked } from "../terminal/asked-here.ts";
-import { askedTerminal, endText, type Wish } from "../terminal/asked-terminal.ts";
+import { askedTerminal, type Wish } from "../terminal/asked-terminal.ts";
 import { FilesDialog } from "../terminal/files-dialog.tsx";
-import { type RunningTerminal, runTerminal, type TerminalPage } from "../terminal/run-terminal.ts";
+import type { TerminalPage } from "../terminal/run-terminal.ts";
+import { confirmedThing, type TerminalState, useTerminal } from "../terminal/use-terminal.ts";
 import { TerminalQuestion } from "./terminal-question.tsx";
 
 /**
@@ -31,19 +32,16 @@ export function TerminalDocument() {
   );
 }
 
-/** What the page shows of the session. */
-type State =
-  | { readonly is: "opening" }
-  | { readonly is: "open"; readonly where: string }
-  | { readonly is: "over"; readonly text: string; readonly isFailure: boolean };
-
 const readerKey = "terminal-for-screen-readers";
 
 function TerminalView({ wish }: Pick<TerminalPage, "wish">) {
   const wayOut = useRef<HTMLButtonElement>(null);
   const [hasFiles, showFiles] = useState(false);
   const [isForReader, setForReader] = useState(() => localStorage.getItem(readerKey) === "yes");
-  const { screen, running, state, title, link, setLink, again } = useTerminal({ wish, isForReader, left: () => wayOut.current?.focus() });
+  const { screen, running, state, title, link, setLink, again, confirmed } = useTerminal({ wish, isForReader, left: () => wayOut.current?.focus() });
+  const [confirmation, setConfirmation] = useState<string>();
+  const files = { confirmation, confirmed: setConfirmation };
+  const question = useCode(confirmedThing(wish), confirmed);
   useAskBeforeLeaving(state.is === "open");
   const where = state.is === "open" ? state.where : wantedPlace(wish);
   useEffect(() => {
@@ -73,7 +71,7 @@ function TerminalView({ wish }: Pick<TerminalPage, "wish">) {
           </button>
         </div>
       </div>
-      <StateLine state={state} mode={wish.type === "join" ? wish.mode : undefined} again={again} />
+      <StateLine state={state} mode={wish.type === "join" ? wish.mode : undefined} again={again} question={question} />
       <div class="terminal-screen" ref={screen} />
       <p class="quiet terminal-keys">
         <kbd>Ctrl</kbd> <kbd>F6</kbd> leaves the terminal by keyboard
@@ -82,8 +80,9 @@ function TerminalView({ wish }: Pick<TerminalPage, "wish">) {
         </span>
         .
       </p>
+      {question.dialog}
       {link !== undefined && <LinkDialog address={link} close={() => setLink(undefined)} />}
-      {hasFiles && wish.type === "open" && <FilesDialog node={wish.node} login={wish.login} close={() => showFiles(false)} />}
+      {hasFiles && wish.type === "open" && <FilesDialog {...files} node={wish.node} login={wish.login} close={() => showFiles(false)} />}
     </div>
   );
 }
@@ -91,57 +90,6 @@ function TerminalView({ wish }: Pick<TerminalPage, "wish">) {
 function wantedPlace(wish: Wish): string {
   if (wish.type === "pod") return `${wish.namespace}/${wish.pod}`;
   return wish.type === "open" ? wish.login : "session";
-}
-
-/** The terminal in `screen`: one session at a time, until the page is left; `again` begins the next one. */
-function useTerminal({ wish, isForReader, left }: Pick<TerminalPage, "wish" | "isForReader" | "left">) {
-  const screen = useRef<HTMLDivElement>(null);
-  const running = useRef<RunningTerminal>(undefined);
-  const [state, setState] = useState<State>({ is: "opening" });
-  const [title, setTitle] = useState("");
-  const [link, setLink] = useState<string>();
-  const [turn, setTurn] = useState(0);
-  useEffect(() => {
-    const element = screen.current;
-    if (element === null) return;
-    let isGone = false;
-    setState({ is: "opening" });
-    setTitle("");
-    runTerminal(element, {
-      wish,
-      token: bearer.value ?? "",
-      isForReader,
-      opened: ({ host, login }) => setState({ is: "open", where: login === "" ? host : `${login}@${host}` }),
-      ended: (notice) => setState(overOf(notice)),
-      titled: setTitle,
-      linked: setLink,
-      left,
-      failed: (problem) => notifyError(new Error(problem)),
-    }).then(
-      (started) => {
-        if (isGone) started.close();
-        else running.current = started;
-      },
-      (thrown: unknown) => setState({ is: "over", text: sentenceOf(thrown), isFailure: true }),
-    );
-    return () => {
-      isGone = true;
-      running.current?.close();
-      running.current = undefined;
-    };
-  }, [turn]);
-  return { screen, running, state, title, link, setLink, again: () => setTurn(turn + 1) };
-}
-
-/** An error about the session shows the login; a lost connection may be one, which only a call can know. */
-function overOf(notice: Parameters<TerminalPage["ended"]>[0]): State {
-  if (notice?.type === "ended") return { is: "over", text: endText(notice), isFailure: notice.status === undefined };
-  if (notice?.type === "error") {
-    if (notice.error.code === "unauthenticated") isLoggedOut.value = true;
-    return { is: "over", text: sentenceOf(notice.error), isFailure: true };
-  }
-  call("/session").catch(() => {});
-  return { is: "over", text: "The connection to the proxy was lost.", isFailure: true };
 }
 
 /** Ctrl-W deletes a word in a shell, and closes the page in a browser. */
@@ -154,7 +102,14 @@ function useAskBeforeLeaving(isOn: boolean): void {
   }, [isOn]);
 }
 
-function StateLine({ state, mode, again }: { readonly state: State; readonly mode: string | undefined; readonly again: () => void }) {
+interface StateLineFacts {
+  readonly state: TerminalState;
+  readonly mode: string | undefined;
+  readonly again: () => void;
+  readonly question: CodeQuestion;
+}
+
+function StateLine({ state, mode, again, question }: StateLineFacts) {
   if (state.is === "opening") return <p role="status">Connecting…</p>;
   if (state.is === "open") {
     return (
@@ -163,6 +118,7 @@ function StateLine({ state, mode, again }: { readonly state: State; readonly mod
       </p>
     );
   }
+  if (state.is === "unconfirmed") return <EnterCode error={state.error} question={question} />;
   return (
     <div class={state.isFailure ? "problem" : "terminal-over"} role="alert">
       <span>{state.text}</span>

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Loaded } from "../api/load.ts";
+import { type CodeQuestion, isUnconfirmed } from "../confirm/use-code.tsx";
 import { makeSearchable, type Order, searchRows } from "../lists/arrange.ts";
 import { place, setQuery } from "../router/location.ts";
 import { countText } from "../text/size.ts";
@@ -14,6 +15,8 @@ export interface ListPageFacts<Row> {
   /** One row, in words: `host`. */
   readonly noun: string;
   readonly loaded: Loaded<readonly Row[]>;
+  /** For a list that needs a one-time code. */
+  readonly question?: CodeQuestion;
   readonly columns: readonly Column<Row>[];
   keyOf(row: Row): string;
   /** The text in which words are searched. */
@@ -35,7 +38,21 @@ export interface ListPageFacts<Row> {
  * A page that is a list: search, count, table. The search stays in the address, so that it can be kept and sent. Rows that are loaded
  * again stay in their places while somebody is at them.
  */
-export function ListPage<Row>({ title, noun, loaded, columns, keyOf, textOf, order, empty, actions, filters, failed, foot }: ListPageFacts<Row>) {
+export function ListPage<Row>({
+  title,
+  noun,
+  loaded,
+  columns,
+  keyOf,
+  textOf,
+  order,
+  empty,
+  actions,
+  filters,
+  failed,
+  foot,
+  question,
+}: ListPageFacts<Row>) {
   const search = place.value.query.get("search") ?? "";
   const steady = useSteady(loaded, keyOf);
   const { rows } = steady;
@@ -53,7 +70,7 @@ export function ListPage<Row>({ title, noun, loaded, columns, keyOf, textOf, ord
           </span>
           <FreshRows of={steady} />
         </div>
-        <Answer of={{ ...loaded, value: rows }}>
+        <Answer of={{ ...loaded, value: rows }} question={question}>
           {(all) => {
             if (all.length === 0) return empty;
             if (found.length === 0) return <NothingFound noun={noun} search={search} />;
@@ -61,7 +78,8 @@ export function ListPage<Row>({ title, noun, loaded, columns, keyOf, textOf, ord
           }}
         </Answer>
       </SteadyArea>
-      {rows === undefined ? loaded.error !== undefined && failed : foot}
+      {rows === undefined ? loaded.error !== undefined && !isUnconfirmed(loaded.error) && failed : foot}
+      {question?.dialog}
     </Page>
   );
 }

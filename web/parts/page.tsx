@@ -1,6 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Loaded } from "../api/load.ts";
+import { EnterCode } from "../confirm/enter-code.tsx";
+import { type CodeQuestion, isUnconfirmed } from "../confirm/use-code.tsx";
 import { place } from "../router/location.ts";
 import { sentenceOf } from "./notice.tsx";
 
@@ -34,20 +36,31 @@ export function Page({ title, actions, children }: PageFacts) {
   );
 }
 
+export interface AnswerFacts<T> {
+  readonly of: Loaded<T>;
+  /** For what needs a one-time code: it is loaded again with what the code confirms. */
+  readonly question?: CodeQuestion | undefined;
+  readonly children: (value: T) => ComponentChildren;
+}
+
 /** What is shown of an answer: the content as soon as there is one, an error above it, and a line while the first one is on its way. */
-export function Answer<T>({ of, children }: { readonly of: Loaded<T>; readonly children: (value: T) => ComponentChildren }) {
+export function Answer<T>({ of, question, children }: AnswerFacts<T>) {
   const { error, isLoading, reload } = of;
   // What answers another question is not shown beside the failure of this one.
   const value = error === undefined || of.isCurrent ? of.value : undefined;
   return (
     <>
-      {error !== undefined && (
-        <div class="problem" role="alert">
-          <span>{sentenceOf(error)}</span>
-          <button type="button" onClick={reload}>
-            Try again
-          </button>
-        </div>
+      {isUnconfirmed(error) && question !== undefined ? (
+        <EnterCode error={error} question={question} />
+      ) : (
+        error !== undefined && (
+          <div class="problem" role="alert">
+            <span>{sentenceOf(error)}</span>
+            <button type="button" onClick={reload}>
+              Try again
+            </button>
+          </div>
+        )
       )}
       {value === undefined ? isLoading && error === undefined && <p class="quiet late">Loading…</p> : children(value)}
     </>

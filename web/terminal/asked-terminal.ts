@@ -1,8 +1,8 @@
 import type { TerminalAsk } from "../../core/api/web/terminal.ts";
 import { commandWords } from "../text/command-words.ts";
 
-/** A terminal, before its size is known. */
-export type Wish<T = TerminalAsk> = T extends TerminalAsk ? Omit<T, "cols" | "rows"> : never;
+/** A terminal, before its size, and what a code has confirmed for it, are known. */
+export type Wish<T = TerminalAsk> = T extends TerminalAsk ? Omit<T, "cols" | "rows" | "confirmation"> : never;
 
 /** The terminal that an address asks for; undefined: it names none. Pure. */
 export function askedTerminal(query: URLSearchParams): Wish | undefined {

@@ -1,12 +1,12 @@
 import type { FitAddon } from "@xterm/addon-fit";
 import type { Terminal } from "@xterm/xterm";
-import type { TerminalNotice } from "../../core/api/web/terminal.ts";
+import type { TerminalAsk, TerminalNotice } from "../../core/api/web/terminal.ts";
 import { openTerminal } from "../terminal-view/open-terminal.ts";
 import { linkAddress, titleText, type Wish } from "./asked-terminal.ts";
 import { type OpenTerminal, openSocket, type TerminalEnd } from "./terminal-socket.ts";
 
 export interface TerminalPage {
-  readonly wish: Wish;
+  readonly wish: Wish & Pick<TerminalAsk, "confirmation">;
   readonly token: string;
   readonly isForReader: boolean;
   readonly opened: (notice: Extract<TerminalNotice, { type: "opened" }>) => void;

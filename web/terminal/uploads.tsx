@@ -1,18 +1,24 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Folder } from "../../core/api/web/files.ts";
+import type { FileQuery, Folder } from "../../core/api/web/files.ts";
 import { bearer, CallError } from "../api/request.ts";
+import { isUnconfirmed } from "../confirm/use-code.tsx";
 import { sentenceOf } from "../parts/notice.tsx";
 import { shownName } from "../text/shown-name.ts";
 import { countText, sizeText } from "../text/size.ts";
 import { uploadFile } from "./upload-file.ts";
 import { type Outcome, shownOutcomes, unsent } from "./upload-outcomes.ts";
 
+/** The files of a host, and what a code has confirmed for them. */
+export type HostFiles = Pick<FileQuery, "node" | "login" | "confirmation">;
+
 export interface UploadsFacts {
-  readonly place: { readonly node: string; readonly login: string };
+  readonly place: HostFiles;
   /** Where files go. Undefined: none can be sent yet. */
   readonly folder: Folder | undefined;
   /** Something was stored. */
   readonly stored: () => void;
+  /** Nothing more is sent until a code confirms it. */
+  readonly refused: (error: Error) => void;
 }
 
 /** Sends files to a folder, one after the other. */
@@ -78,7 +84,7 @@ interface Now {
 }
 
 /** One upload at a time; all end with the dialog. `cancel` ends those that wait, too. */
-function useUploads({ place, folder, stored }: UploadsFacts) {
+function useUploads({ place, folder, stored, refused }: UploadsFacts) {
   const [now, setNow] = useState<Now>();
   const [outcomes, setOutcomes] = useState<readonly Outcome[]>([]);
   const [asks, setAsks] = useState<string>();
@@ -113,7 +119,10 @@ function useUploads({ place, folder, stored }: UploadsFacts) {
       });
       return path === undefined ? { text: `${shownName(name)} was not sent.`, is: "kept" } : { text: `${shownName(path)} is stored.`, is: "stored" };
     } catch (thrown) {
-      return { text: sentenceOf(thrown), is: "failed" };
+      if (!isUnconfirmed(thrown)) return { text: sentenceOf(thrown), is: "failed" };
+      refused(thrown);
+      life.abort();
+      return { text: `${shownName(name)} was not sent.`, is: "failed" };
     }
   };
   const start = async (files: readonly File[]): Promise<void> => {

@@ -13,11 +13,11 @@ export interface Refusal {
 }
 
 /**
- * Refuses a request: a page for people, JSON for scripts. A browser without a session is sent to sign in; scripts could not follow it to another site, and get 401
- * with the address.
+ * Refuses a request: a page for people, JSON for scripts. A browser without a session, or with one that needs a code, is sent to sign in; scripts could not follow it to
+ * another site, and get the status with the address.
  */
 export function answerRefusal({ request, response, error, launch }: Refusal): void {
-  const isSignIn = error.code === "unauthenticated";
+  const isSignIn = error.code === "unauthenticated" || error.code === "mfa_required";
   if (isNavigation(request.headers)) {
     if (isSignIn) return void response.writeHead(303, { ...ownHeaders, Location: launch }).end();
     return void response.writeHead(statusOf(error), { ...ownHeaders, ...pageHeaders() }).end(failurePage(error));

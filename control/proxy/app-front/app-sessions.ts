@@ -2,6 +2,8 @@ import { hash } from "node:crypto";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { ipOf } from "../../../core/transport/host-port.ts";
+import { marked } from "../../browser/marked.ts";
 import { sessionUser } from "../../browser/session-user.ts";
 import { GuessLimit } from "../../limits/guess-limit.ts";
 import type { AccessCache } from "../routing/access-cache.ts";
@@ -26,9 +28,16 @@ export interface AppSessionsOptions {
   readonly signal: AbortSignal;
 }
 
+/** The user of a session, by the address of the browser: what a code has confirmed is bound to one. */
+interface AppUser {
+  readonly plain: UserIdentity;
+  readonly confirmed: UserIdentity;
+  readonly confirmedIp: string;
+}
+
 interface Known {
   readonly digest: string;
-  readonly user: UserIdentity;
+  readonly user: AppUser;
   readonly at: number;
   /** Of the proxy's facts when the auth service was asked. */
   readonly revision: string;
@@ -55,7 +64,7 @@ export class AppSessions {
   /** Of calls: the same one is often asked about again. */
   readonly #digests = new WeakMap<AppCall, string>();
   /** Calls on their way: a page makes many requests at once. */
-  readonly #asking = new Map<string, Promise<UserIdentity>>();
+  readonly #asking = new Map<string, Promise<AppUser>>();
   readonly #guesses: GuessLimit;
   readonly #held: HeldSessions;
 
@@ -69,7 +78,7 @@ export class AppSessions {
   }
 
   /**
-   * The user of a session. Throws `unauthenticated` for one that is unknown or has ended, `denied` for a locked user, `limit` as `prove`, and what the auth
+   * The user of a session, marked with the code that has confirmed it, from the address of that alone. Throws `unauthenticated` for one that is unknown or has ended, `denied` for a locked user, `limit` as `prove`, and what the auth
    * service throws.
    */
   async userOf(call: AppCall): Promise<UserIdentity> {
@@ -79,14 +88,14 @@ export class AppSessions {
     const digest = this.#digests.get(call) ?? digestOf(call);
     this.#digests.set(call, digest);
     const known = this.#known.get(id);
-    if (known?.digest === digest && known.revision === revision && clock() - known.at < freshMs) return known.user;
+    if (known?.digest === digest && known.revision === revision && clock() - known.at < freshMs) return userAt(known.user, call);
     const question = `${revision} ${digest}`;
     const asked = this.#asking.get(question) ?? this.#ask(call).finally(() => this.#asking.delete(question));
     this.#asking.set(question, asked);
     const user = await asked;
     // Only an answer pushes out an earlier one: another secret for the same id has none.
     this.#remember(id, { digest, user, at: clock(), revision });
-    return user;
+    return userAt(user, call);
   }
 
   /**
@@ -122,10 +131,15 @@ export class AppSessions {
     this.#held.ended(id);
   }
 
-  async #ask(call: AppCall): Promise<UserIdentity> {
+  async #ask(call: AppCall): Promise<AppUser> {
     const { auth, cluster } = this.#options;
     const { credential, app } = call;
-    return await this.prove(call, async () => sessionUser(await auth.getAppSession({ credential, app }), cluster));
+    return await this.prove(call, async () => {
+      const answer = await auth.getAppSession({ credential, app });
+      const plain = sessionUser(answer, cluster);
+      const { mfaDevice: device, mfaSourceIp: sourceIp } = answer;
+      return { plain, confirmed: marked(plain, { device, kind: "app", name: app, sourceIp }), confirmedIp: sourceIp };
+    });
   }
 
   #remember(id: string, known: Known): void {
@@ -134,6 +148,10 @@ export class AppSessions {
     const [oldest] = this.#known.keys();
     if (this.#known.size > maxKnown && oldest !== undefined) this.#known.delete(oldest);
   }
+}
+
+function userAt({ plain, confirmed, confirmedIp }: AppUser, { peer }: Pick<AppCall, "peer">): UserIdentity {
+  return ipOf(peer) === confirmedIp ? confirmed : plain;
 }
 
 function digestOf({ credential: { id, secret, subject }, app, attempt = "" }: Omit<AppCall, "peer">): string {

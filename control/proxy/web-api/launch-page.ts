@@ -5,13 +5,14 @@ import { pageStyle } from "./pages/page-style.ts";
 /**
  * The page of the proxy's site that signs a browser in to an application; the application's site sends browsers here. It logs the user in if necessary, visits the
  * application's site, which returns with the secret of an attempt (`#platform-state=`), and goes there again with a new session. With `next` it was sent here for
- * an application that belongs to others. All secrets are in fragments, which no server sees.
+ * an application that belongs to others. All secrets are in fragments, which no server sees. Where a role demands a code for each session, it asks for one and goes the
+ * way again; the tab keeps what the code has confirmed until then.
  */
 const script = `
 const host = decodeURIComponent(location.pathname.slice("/web/launch/".length));
 const query = new URLSearchParams(location.search);
-const fragment = location.hash.slice(1);
-const attempt = /^platform-state=(.*)$/.exec(fragment)?.[1];
+const attempt = /^#platform-state=(.*)$/.exec(location.hash)?.[1];
+const fragment = attempt === undefined ? location.hash.slice(1) : "";
 history.replaceState(null, "", location.pathname + location.search);
 const element = (id) => document.getElementById(id);
 const show = (text) => { element("status").textContent = text; };
@@ -86,17 +87,56 @@ async function begin(token) {
   location.replace(start + "?" + new URLSearchParams({ path, next: listed.join(",") }));
 }
 
+// One try: it leaves the page with the answer. The way back to the application is begun again after a code, as an attempt lasts for a minute only.
+const kept = "confirmation of " + host;
+
+function confirmed(token) {
+  element("confirm").hidden = false;
+  show("Enter the code of your authenticator to open " + host + ".");
+  element("session-code").focus();
+  element("confirm").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const { code } = Object.fromEntries(new FormData(element("confirm")));
+    element("open").disabled = true;
+    try {
+      const body = { for: { type: "app", host }, code: code.replaceAll(" ", "") };
+      const { confirmation } = await call("/confirmations", { method: "POST", body, token });
+      sessionStorage.setItem(kept, confirmation);
+      element("confirm").hidden = true;
+      show("Signing in …");
+      return await begin(token);
+    } catch (error) {
+      show(reasonOf(error));
+      element("session-code").value = "";
+      element("session-code").focus();
+    }
+    element("open").disabled = false;
+  });
+}
+
+async function openSession(token) {
+  const confirmation = sessionStorage.getItem(kept) ?? undefined;
+  sessionStorage.removeItem(kept);
+  return await call("/app-sessions", { method: "POST", body: { host, confirmation }, token });
+}
+
 async function finish(token) {
-  const { session, subject, auth } = await call("/app-sessions", { method: "POST", body: { host }, token });
+  const { session, subject, auth } = await openSession(token);
   const facts = new URLSearchParams({ state: attempt, session, subject, path: query.get("path") ?? "/", next: listed.join(",") });
   location.replace(auth + "#" + facts);
 }
 
+function reasonOf(error) {
+  return error.code === undefined ? "Could not reach the proxy. Reload the page to try again." : inWords(error);
+}
+
+let token;
 try {
-  const token = await tokenOf();
+  token = await tokenOf();
   await (attempt === undefined ? begin(token) : finish(token));
 } catch (error) {
-  show(error.code === undefined ? "Could not reach the proxy. Reload the page to try again." : inWords(error));
+  if (error.code === "mfa_required") confirmed(token);
+  else show(reasonOf(error));
   offerRest();
 }
 `;
@@ -122,6 +162,11 @@ const html = `<!doctype html>
 <label for="code">Code from your authenticator app</label>
 <input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[0-9 ]*" required maxlength="16">
 <button id="submit" type="submit">Log in</button>
+</form>
+<form id="confirm" hidden>
+<label for="session-code">Code from your authenticator app</label>
+<input id="session-code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[0-9 ]*" required maxlength="16">
+<button id="open" type="submit">Open</button>
 </form>
 <p><a id="go-on" hidden href="/web/">Go on</a></p>
 </main>

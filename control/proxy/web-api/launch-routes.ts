@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { confirmed } from "../../../core/api/web/confirmations.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { appFacts } from "../../../core/resources/app-details.ts";
 import { formatCredential } from "../../browser/session-credential.ts";
@@ -33,21 +34,25 @@ const openedSchema = z.object({
   auth: z.string(),
 });
 
+type Site = NonNullable<ReturnType<AppSites["find"]>>;
+
+/** The application at a host name. Throws `not_found`. */
+export function siteAt(appSites: LaunchServices["appSites"], host: string): Site {
+  const site = appSites.find(host);
+  if (site !== undefined) return site;
+  throw new PlatformError("not_found", `there is no application at ${JSON.stringify(host.slice(0, 64))}`);
+}
+
 /** How a page of this site signs its browser in to an application, whose host name knows nothing of this site's session. */
 export function launchRoutes(api: Api, { appSites, appSessions, ping }: LaunchServices): void {
   const addresses = (): SiteAddresses => new SiteAddresses(publicAddress(ping()));
-  const siteOf = (host: string): NonNullable<ReturnType<AppSites["find"]>> => {
-    const site = appSites.find(host);
-    if (site !== undefined) return site;
-    throw new PlatformError("not_found", `there is no application at ${JSON.stringify(host.slice(0, 64))}`);
-  };
   apiRoute(api, {
     method: "GET",
     path: "/webapi/v1/app-sites/:host",
     summary: "Shows where the hand-off to an application begins, and which applications come before it.",
     schema: { params: z.object({ host: hostText }), answer: siteSchema },
     handler: async ({ params, auth }) => {
-      const { app, host } = siteOf(params.host);
+      const { app, host } = siteAt(appSites, params.host);
       // Only what the user may use is shown.
       const { resources } = await auth.listOffered({ kind: "app", query: `name == ${JSON.stringify(app)}` });
       const required = resources.flatMap((one) => (one.name === app ? appFacts(one).requiredApps : []));
@@ -59,10 +64,10 @@ export function launchRoutes(api: Api, { appSites, appSessions, ping }: LaunchSe
     method: "POST",
     path: "/webapi/v1/app-sessions",
     summary: "Opens a session with the application at a host name, for the page of that host name to take over within a minute.",
-    schema: { body: z.strictObject({ host: hostText }), answer: openedSchema },
+    schema: { body: z.strictObject({ host: hostText, ...confirmed }), answer: openedSchema },
     handler: async ({ body, auth }) => {
-      const { app, host } = siteOf(body.host);
-      const { credential } = await auth.createAppSession({ app });
+      const { app, host } = siteAt(appSites, body.host);
+      const { credential } = await auth.createAppSession({ app, confirmation: body.confirmation ?? "" });
       if (credential === undefined) throw new PlatformError("internal", "the auth service answered no session");
       const { id, secret, subject } = credential;
       appSessions.opened({ credential: { id, secret, subject }, app });

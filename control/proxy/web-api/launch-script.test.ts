@@ -49,8 +49,8 @@ interface Visit {
 
 type Answers = Readonly<Record<string, readonly [status: number, body: unknown]>>;
 
-/** Runs a page's script at an address; `answers` by method and path. */
-function visit(script: string, address: string, answers: Answers): Visit {
+/** Runs a page's script at an address; `answers` by method and path. `kept`: what the tab has stored. */
+function visit(script: string, address: string, answers: Answers, kept = new Map<string, string>()): Visit {
   const url = new URL(address);
   let shown = address;
   const { promise: gone, resolve } = Promise.withResolvers<string>();
@@ -86,10 +86,16 @@ function visit(script: string, address: string, answers: Answers): Visit {
     shown = new URL(path, address).href;
   };
   const history = { replaceState };
+  const sessionStorage = {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => void kept.set(key, value),
+    removeItem: (key: string) => void kept.delete(key),
+  };
   const document = { getElementById: element, querySelector: element };
   const context = createContext({
     location,
     history,
+    sessionStorage,
     document,
     window: { fetch },
     URLSearchParams,
@@ -137,6 +143,35 @@ describe("the page that signs a browser in", () => {
       href: `/web/launch/two.test?${query({ path: "/a", next: "wiki.test" })}`,
       textContent: "Open wiki.test without it",
     });
+  });
+
+  test("asks for a code where one is needed, keeps the form after a wrong one, and goes the way again with what was confirmed, once", async () => {
+    const needed = { error: { message: "application wiki needs a one-time code for each session", code: "mfa_required", hint: "use tsh" } };
+    const wrong = { error: { message: "wrong one-time code, or one that was used before", code: "denied" } };
+    const back = `${launch}?path=%2Fa&next=#platform-state=i.s`;
+    const confirmations = { "POST /webapi/v1/confirmations": [403, wrong] as readonly [number, unknown] };
+    const answers = { ...open, ...site, "POST /webapi/v1/app-sessions": [403, needed], ...confirmations } as Answers;
+    const kept = new Map<string, string>();
+    const live: Record<string, readonly [number, unknown]> = { ...answers };
+    const asked = visit(launchScript, back, live, kept);
+    await expect.poll(() => asked.elements.get("confirm")?.hidden).toBe(false);
+    expect(asked.elements.get("status")?.textContent).toBe("Enter the code of your authenticator to open wiki.test.");
+    asked.submit();
+    await expect.poll(() => asked.elements.get("status")?.textContent).toBe("Wrong one-time code, or one that was used before.");
+    expect([asked.elements.get("confirm")?.hidden, kept.size]).toEqual([false, 0]);
+    live["POST /webapi/v1/confirmations"] = [200, { confirmation: "c1" }];
+    asked.submit();
+    expect(await asked.gone).toBe(`https://wiki.test/x-platform-auth/start?${query({ path: "/a", next: "" })}`);
+    expect(asked.calls.filter(({ path }) => path.endsWith("/confirmations")).at(-1)?.body).toEqual({
+      for: { type: "app", host: "wiki.test" },
+      code: "123456",
+    });
+    expect(asked.calls.map(({ path }) => path).join(" ")).not.toContain("123");
+    const opened = { session: "i.s", subject: "u", auth: "https://wiki.test/x-platform-auth" };
+    const again = visit(launchScript, back, { ...open, "POST /webapi/v1/app-sessions": [200, opened] }, kept);
+    await again.gone;
+    expect(again.calls.at(-1)?.body).toEqual({ host: "wiki.test", confirmation: "c1" });
+    expect(kept.size).toBe(0);
   });
 
   test("logs the user in first", async () => {

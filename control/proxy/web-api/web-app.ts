@@ -19,6 +19,7 @@ import { type Api, createApi } from "./api/api.ts";
 import { browserSessions } from "./api/browser-sessions.ts";
 import { OpenSockets } from "./api/open-sockets.ts";
 import type { TakeUpgrade } from "./api/socket-route.ts";
+import { confirmationRoute } from "./confirmation-route.ts";
 import { credentialRoutes } from "./credential-routes.ts";
 import { authorityRoutes } from "./discovery/authority-routes.ts";
 import { jwksRoute } from "./discovery/jwks-route.ts";
@@ -160,6 +161,7 @@ function apiRoutes(api: Api, services: WebServices): void {
   credentialRoutes(api, services);
   passkeyRoutes(api, services);
   launchRoutes(api, services);
+  confirmationRoute(api, services);
   personRoute(api, services);
   placeRoutes(api, services);
   activityRoutes(api);

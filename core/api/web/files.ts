@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { loginText } from "../../resources/metadata.ts";
+import { confirmed } from "./confirmations.ts";
 import type { TerminalNotice } from "./terminal.ts";
 
 /*
@@ -27,7 +28,7 @@ const pathBytes = z
   .regex(/^L[w-z\d_-][\w-]*$/, "must be an absolute path as base64url");
 
 /** A file or a folder: by the bytes of its path, as a listing has them, or by its path; else the home folder. */
-export const fileQuerySchema = z.strictObject({ ...place, path: path.min(1).optional(), bytes: pathBytes.optional() });
+export const fileQuerySchema = z.strictObject({ ...place, path: path.min(1).optional(), bytes: pathBytes.optional(), ...confirmed });
 export type FileQuery = z.infer<typeof fileQuerySchema>;
 
 /** A file as it is now. `path`: absolute, without links. */
@@ -67,6 +68,7 @@ export const uploadAskSchema = z.strictObject({
   name: z.string().min(1).max(255),
   size: z.int().min(0),
   replace: z.boolean(),
+  ...confirmed,
 });
 export type UploadAsk = z.infer<typeof uploadAskSchema>;
 

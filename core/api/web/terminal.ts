@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { ErrorCode } from "../../errors/platform-error.ts";
 import { loginText } from "../../resources/metadata.ts";
 import { joinModes } from "../../resources/session.ts";
+import { confirmed } from "./confirmations.ts";
 import { kubeNameSchema } from "./pods.ts";
 
 /*
@@ -29,8 +30,8 @@ const command = z.array(z.string().max(4096)).max(64);
  * `command`: empty for a shell.
  */
 export const terminalAskSchema = z.discriminatedUnion("type", [
-  z.strictObject({ type: z.literal("open"), node: z.string().min(1).max(255), login: loginText, ...size }),
-  z.strictObject({ type: z.literal("join"), session: z.uuid(), mode: z.enum(joinModes), ...size }),
+  z.strictObject({ type: z.literal("open"), node: z.string().min(1).max(255), login: loginText, ...size, ...confirmed }),
+  z.strictObject({ type: z.literal("join"), session: z.uuid(), mode: z.enum(joinModes), ...size, ...confirmed }),
   z.strictObject({
     type: z.literal("pod"),
     cluster: z.string().min(1).max(255),
@@ -39,6 +40,7 @@ export const terminalAskSchema = z.discriminatedUnion("type", [
     container: z.union([z.literal(""), kubeNameSchema]),
     command,
     ...size,
+    ...confirmed,
   }),
 ]);
 export type TerminalAsk = z.infer<typeof terminalAskSchema>;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { confirmed } from "../../../../core/api/web/confirmations.ts";
 import { kubeNameSchema, namespaceListSchema, podListSchema } from "../../../../core/api/web/pods.ts";
 import { formatHostPort } from "../../../../core/transport/host-port.ts";
 import { connectionAgent } from "../../app-front/agent-requests.ts";
@@ -15,9 +16,12 @@ export interface KubeServices extends ReachServices, BoundServices {}
 
 /** Time after which a connection without a request is closed, ms. */
 const idleMs = 5_000;
-const cluster = z.string().min(1).max(255);
-const pods = { query: z.strictObject({ cluster, namespace: z.union([z.literal(""), kubeNameSchema]).default("") }), answer: podListSchema };
-const namespaces = { query: z.strictObject({ cluster }), answer: namespaceListSchema };
+const clusterText = z.string().min(1).max(255);
+const pods = {
+  query: z.strictObject({ cluster: clusterText, namespace: z.union([z.literal(""), kubeNameSchema]).default(""), ...confirmed }),
+  answer: podListSchema,
+};
+const namespaces = { query: z.strictObject({ cluster: clusterText, ...confirmed }), answer: namespaceListSchema };
 
 /** What a user sees in a Kubernetes cluster, listed by its API server as that user. */
 export function kubeRoutes(api: Api, services: KubeServices): void {
@@ -54,7 +58,8 @@ async function inCluster<T>(call: KubeCall, services: KubeServices, ask: (over: 
   const peer = formatHostPort({ host: address, port: request.socket.remotePort ?? 0 });
   return await boundedCall(call, services, async ({ signal, hold }) => {
     const ended = new AbortController();
-    const visit = { cluster: query.cluster, identity: browser.identity, auth, peer, signal: AbortSignal.any([signal, ended.signal]) };
+    const { cluster, confirmation } = query;
+    const visit = { cluster, confirmation, identity: browser.identity, auth, peer, signal: AbortSignal.any([signal, ended.signal]) };
     const agent = connectionAgent({ maxConnections: 1, maxIdle: 1, idleMs, connect: async () => await reachCluster(visit, services) });
     try {
       return await ask({ agent, hold, limits: services.lists.limits });

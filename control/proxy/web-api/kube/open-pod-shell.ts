@@ -13,7 +13,7 @@ import { ProgramStream } from "./program-stream.ts";
 import { type ClusterVisit, reachCluster } from "./reach-cluster.ts";
 import { shellEnd } from "./shell-end.ts";
 
-export interface PodShellAsk extends Omit<ClusterVisit, "cluster"> {
+export interface PodShellAsk extends Omit<ClusterVisit, "cluster" | "confirmation"> {
   readonly ask: PodAsk;
 }
 
@@ -25,8 +25,8 @@ const [answerMs, maxMessage] = [30_000, 1_048_576] as const;
 
 /** Starts a program with a terminal in a container for the user of a browser, as `kubectl exec -it` does. Throws PlatformError. */
 export async function openPodShell({ ask, ...visit }: PodShellAsk, services: ReachServices): Promise<Shell> {
-  const { cluster, namespace, pod, command } = ask;
-  const reach = async () => await reachCluster({ ...visit, cluster }, services);
+  const { cluster, confirmation, namespace, pod, command } = ask;
+  const reach = async () => await reachCluster({ ...visit, cluster, confirmation }, services);
   const stream = new ProgramStream(await exec(reach, ask));
   const where = `${namespace}/${pod}`;
   stream.resize(ask);

@@ -1,6 +1,7 @@
 import type { TLSSocket } from "node:tls";
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import type { UserIdentity } from "../../../../core/identity/identity.ts";
+import { marked } from "../../../browser/marked.ts";
 import { reachAgent } from "../../kube-front/reach-agent.ts";
 import type { ReachServices } from "../../routing/reach-served.ts";
 
@@ -9,8 +10,10 @@ export interface ClusterVisit {
   /** Name of the Kubernetes cluster. */
   readonly cluster: string;
   readonly identity: UserIdentity;
+  /** Of the page, where roles demand a code for each session. */
+  readonly confirmation: string | undefined;
   /** The auth service's API in the user's name. */
-  readonly auth: Pick<AuthClient, "signBrowserKube">;
+  readonly auth: Pick<AuthClient, "signBrowserKube" | "getConfirmation">;
   /** `ip:port` of the browser. */
   readonly peer: string;
   /** Ends the connection at any time; an attempt is given up once the agent has answered. */
@@ -21,13 +24,14 @@ export interface ClusterVisit {
  * A connection to an agent of a Kubernetes cluster for the user of a browser, by a certificate of a fresh key that the auth service signs for it alone. What
  * is written to it is HTTP/1.1 for the cluster's API server. The agent decides, records and audits as for kubectl. Throws PlatformError.
  */
-export async function reachCluster({ cluster, identity, auth, peer, signal }: ClusterVisit, services: ReachServices): Promise<TLSSocket> {
+export async function reachCluster(visit: ClusterVisit, services: ReachServices): Promise<TLSSocket> {
+  const { cluster, confirmation = "", auth, peer, signal } = visit;
   const tls = await reachAgent(
     {
       clientAddress: peer,
-      identify: async () => identity,
+      identify: async () => await confirmedUser(visit),
       kubeOf: () => cluster,
-      sign: async (ask) => (await auth.signBrowserKube({ ...ask, kube: cluster }, { signal })).tlsCertificate,
+      sign: async (ask) => (await auth.signBrowserKube({ ...ask, kube: cluster, confirmation }, { signal })).tlsCertificate,
       left: signal,
     },
     services,
@@ -37,4 +41,11 @@ export async function reachCluster({ cluster, identity, auth, peer, signal }: Cl
   signal.addEventListener("abort", end, { once: true });
   tls.once("close", () => signal.removeEventListener("abort", end));
   return tls;
+}
+
+/** The user with the mark of what the page has confirmed, as in the certificate that the agent sees: for the proxy's own decision. */
+async function confirmedUser({ identity, confirmation = "", auth, signal }: ClusterVisit): Promise<UserIdentity> {
+  if (confirmation === "") return identity;
+  const { device, kind, name, sourceIp } = await auth.getConfirmation({ confirmation }, { signal });
+  return marked(identity, { device, kind, name, sourceIp });
 }

@@ -64,12 +64,12 @@ async function withFiles<T>(call: BoundCall, services: FileServices, ask: (files
 }
 
 async function filesOf(
-  { auth, query: { node, login }, request, address }: FileCall,
+  { auth, query: { node, login, confirmation }, request, address }: FileCall,
   services: FileServices,
   signal: AbortSignal,
 ): Promise<HostFiles> {
   const peer = `${address.includes(":") ? `[${address}]` : address}:${request.socket.remotePort ?? 0}`;
-  return await openFiles({ node, login, auth, peer, signal }, services);
+  return await openFiles({ node, login, confirmation, auth, peer, signal }, services);
 }
 
 async function listed(files: HostFiles, asked: AskedPath, hold: BoundFacts["hold"]) {

@@ -16,14 +16,16 @@ export interface HostFiles {
   close(): void;
 }
 
-export interface FilesAsk extends Omit<ReachAsk, "ask"> {
+export interface FilesAsk extends Omit<ReachAsk, "ask" | "forFiles"> {
   readonly node: string;
   readonly login: string;
+  /** Of the page, where roles demand a code for each session. */
+  readonly confirmation: string | undefined;
 }
 
 /** Opens SFTP for the user of a browser: a connection of its own, which the host admits and audits as one of `tsh scp`. Throws PlatformError. */
-export async function openFiles({ node, login, ...facts }: FilesAsk, services: RoutingServices): Promise<HostFiles> {
-  const { connection, host } = await reachHost({ ...facts, ask: { type: "open", node, login } }, services);
+export async function openFiles({ node, login, confirmation, ...facts }: FilesAsk, services: RoutingServices): Promise<HostFiles> {
+  const { connection, host } = await reachHost({ ...facts, ask: { type: "open", node, login, confirmation }, forFiles: true }, services);
   try {
     return { client: await startSftp(await openSubsystem(connection, host), host), host, close: () => connection.end() };
   } catch (thrown) {

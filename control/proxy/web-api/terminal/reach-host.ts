@@ -22,6 +22,8 @@ export interface ReachAsk {
   readonly peer: string;
   /** Ends the connection, at any time. */
   readonly signal: AbortSignal;
+  /** Not for a terminal: a code that confirms one does not confirm the other. */
+  readonly forFiles?: boolean;
 }
 
 export interface ReachedHost {
@@ -34,13 +36,14 @@ const [replyMs, loginMs] = [15_000, 20_000] as const;
 
 /**
  * Connects to a host for the user of a browser: SSH begins at this proxy, by a certificate of a fresh key that the auth service signs for this connection
- * alone. The host decides, records and audits as for the user's own client. Throws PlatformError.
+ * alone. The host decides, records and audits as for the user's own client. Throws PlatformError: `mfa_required` where only a one-time code is missing.
  */
 export async function reachHost(facts: ReachAsk, services: RoutingServices): Promise<ReachedHost> {
-  const { ask, auth, peer, signal } = facts;
+  const { ask, auth, peer, signal, forFiles = false } = facts;
   const { privateKey, publicLine: sshPublicKey } = generateSshKey();
-  const target = ask.type === "open" ? { host: ask.node, login: ask.login } : { sessionId: ask.session, mode: ask.mode };
-  const { sshCertificate } = await auth.signBrowserSsh({ sshPublicKey, ...target }, { signal });
+  const target = ask.type === "open" ? { host: ask.node, login: ask.login, files: forFiles } : { sessionId: ask.session, mode: ask.mode };
+  const { confirmation = "" } = ask;
+  const { sshCertificate } = await auth.signBrowserSsh({ sshPublicKey, ...target, confirmation }, { signal });
   const certificate = parseCertificateLine(sshCertificate);
   const chosen: ChosenHost = { host: undefined };
   const stream = await openStream(

@@ -1,0 +1,199 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AuthClient } from "../../../../core/api/auth-client.ts";
+import { enrolUser } from "../../../../test/inside/enrol-user.ts";
+import { startTestCluster, type TestCluster } from "../../../../test/inside/open-cluster.ts";
+import { type SshHost, startSshHost } from "../../../../test/inside/ssh-host.ts";
+import { logInBrowser, type WebBrowser } from "../../../../test/inside/web-browser.ts";
+import { openWebTerminal, type WebTerminal } from "../../../../test/inside/web-terminal.ts";
+import { openUpload } from "../../../../test/inside/web-upload.ts";
+import { codeAt } from "../../../../test/world/one-time-code.ts";
+import { sendAll } from "./testing/files-world.ts";
+
+const login = userInfo().username;
+const size = { cols: 80, rows: 24 };
+const shells = {
+  allow: { logins: [login], node_labels: { "*": "*" }, join_sessions: [{ name: "all", roles: ["*"], kinds: ["*"], modes: ["*"] }] },
+};
+const careful = { ...shells, options: { require_session_mfa: true } };
+
+/** Of the cluster, which stands still, so that codes are those of known steps. */
+const now = new Date(Math.floor(Date.now() / 30_000) * 30_000 + 15_000);
+let cluster: TestCluster;
+let host: SshHost;
+
+beforeAll(async () => {
+  cluster = await startTestCluster({ now: () => now });
+  await cluster.putRole("shells", shells);
+  await cluster.putRole("careful", careful);
+  await cluster.putRole("careful-there", shells);
+  host = await startSshHost({ ...cluster, admin: knowingMore(cluster.admin) }, "web-1");
+});
+afterAll(async () => {
+  await host[Symbol.asyncDispose]();
+  await cluster[Symbol.asyncDispose]();
+});
+
+/** What the agent knows: the role `careful-there` has the option already. */
+function knowingMore(admin: AuthClient): AuthClient {
+  return Object.assign(Object.create(admin) as AuthClient, {
+    getAccess: async (...args: Parameters<AuthClient["getAccess"]>) => {
+      const access = await admin.getAccess(...args);
+      const json = JSON.stringify({ kind: "role", version: "v7", metadata: { name: "careful-there" }, spec: careful });
+      return { ...access, rolesJson: access.rolesJson.map((one) => (one.includes('"careful-there"') ? json : one)) };
+    },
+  });
+}
+
+interface Person {
+  readonly name: string;
+  readonly browser: WebBrowser;
+  /** The one code that is left: the earlier ones were for the enrolment and the login. */
+  readonly code: () => string;
+}
+
+let people = 0;
+
+async function person(roles = ["careful"]): Promise<Person> {
+  people += 1;
+  const user = { name: `user-${people}`, roles, logins: [] };
+  const at = (steps: number): Date => new Date(now.getTime() + steps * 30_000);
+  const { password, otpauthUri } = await enrolUser({ admin: cluster.admin, client: cluster.admin }, user, at(-1));
+  const browser = await logInBrowser(cluster, { user: user.name, password, code: codeAt(otpauthUri, at(0)) });
+  return { name: user.name, browser, code: () => codeAt(otpauthUri, at(1)) };
+}
+
+const terminalAsk = (more: object = {}) => ({ type: "open", node: host.agent.id, login, ...size, ...more });
+const filesAt = () => ({ node: host.agent.id, login });
+
+async function confirm({ browser, code }: Person, what: object, given = code()) {
+  const { status, body } = await browser("/confirmations", { method: "POST", body: { for: what, code: given } });
+  return { status, body, confirmation: String(body.confirmation) };
+}
+
+async function refusalOf(terminal: WebTerminal): Promise<unknown> {
+  return (await terminal.closed)?.error;
+}
+
+const starts = () => host.events.filter(({ event }) => event === "session.start");
+const needsCode = {
+  code: "mfa_required",
+  message: "host web-1 needs a one-time code for each session (role careful, require_session_mfa)",
+};
+
+describe("where a role demands a code for each session", () => {
+  test("a terminal opens with a code alone, the agent records what confirmed it, and the next one needs another", async () => {
+    const alice = await person();
+    expect(await refusalOf(await openWebTerminal(cluster, alice.browser, terminalAsk()))).toMatchObject(needsCode);
+    const { confirmation } = await confirm(alice, { type: "terminal", ...filesAt() });
+    const terminal = await openWebTerminal(cluster, alice.browser, terminalAsk({ confirmation }));
+    terminal.type("exec sh\nPS1=''; stty -echo; echo re''ady\n");
+    await expect.poll(terminal.output, { timeout: 10_000 }).toContain("ready");
+    await expect.poll(starts).toContainEqual(expect.objectContaining({ user: "user-1", with_mfa: "otp" }));
+    expect(await refusalOf(await openWebTerminal(cluster, alice.browser, terminalAsk({ confirmation })))).toMatchObject(needsCode);
+    terminal.type("exit 3\n");
+    expect(await terminal.closed).toEqual({ type: "ended", status: 3 });
+  });
+
+  test("a wrong code is denied, and leaves the browser logged in", async () => {
+    const gil = await person();
+    const { browser, code } = gil;
+    const wrong = await confirm(gil, { type: "terminal", ...filesAt() }, code() === "000000" ? "000001" : "000000");
+    expect(wrong).toMatchObject({ status: 403, body: { error: { code: "denied", message: "wrong one-time code, or one that was used before" } } });
+    expect((await browser("/session")).status).toBe(200);
+    expect((await confirm(gil, { type: "terminal", ...filesAt() })).status).toBe(200);
+  });
+
+  test("a code goes to no route by its address, and without the page's token it is not looked at", async () => {
+    const { browser, code } = await person();
+    const body = { for: { type: "files", ...filesAt() }, code: code() };
+    expect((await browser(`/confirmations?code=${code()}`)).status).toBe(405);
+    expect((await browser("/confirmations", { method: "POST", body, headers: { authorization: "" } })).status).toBe(403);
+    expect((await browser("/confirmations", { method: "POST", body, headers: { origin: "https://app.localhost" } })).status).toBe(403);
+    expect((await browser("/confirmations", { method: "POST", body: { ...body, more: 1 } })).status).toBe(400);
+    expect((await browser("/confirmations", { method: "POST", body })).status).toBe(200);
+  });
+
+  test("one code opens the files of the host: a listing, a download and an upload, but no terminal, and not for another browser", async () => {
+    const [bob, carol] = [await person(), await person()];
+    const query = (confirmation = "") => new URLSearchParams({ ...filesAt(), path: join(host.home, "a.txt"), confirmation }).toString();
+    await writeFile(join(host.home, "a.txt"), "hello");
+    expect(await bob.browser(`/files?${query()}`)).toMatchObject({ status: 403, body: { error: needsCode } });
+    const { confirmation } = await confirm(bob, { type: "files", ...filesAt() });
+    for (let request = 0; request < 3; request += 1) expect((await bob.browser(`/files?${query(confirmation)}`)).body).toMatchObject({ size: 5 });
+    const folder = new URLSearchParams({ ...filesAt(), confirmation }).toString();
+    expect((await bob.browser(`/files/folder?${folder}`)).status).toBe(200);
+    const ask = { ...filesAt(), folder: "", name: "b.txt", size: 4, replace: false };
+    const upload = async (more: object) =>
+      await (await openUpload(cluster, bob.browser, { ask: { ...ask, ...more }, ready: sendAll(Buffer.from("data")) })).closed;
+    expect(await upload({})).toMatchObject({ type: "error", error: needsCode });
+    expect(await upload({ confirmation })).toMatchObject({ type: "stored" });
+    expect(await readFile(join(host.home, "b.txt"), "utf8")).toBe("data");
+    expect(await carol.browser(`/files?${query(confirmation)}`)).toMatchObject({ status: 403, body: { error: needsCode } });
+    expect(await refusalOf(await openWebTerminal(cluster, bob.browser, terminalAsk({ confirmation })))).toMatchObject(needsCode);
+  });
+
+  test("a session is joined with a code for it, again after the connection was lost, and not with one for a terminal or another session", async () => {
+    const other = await person(["shells"]);
+    const owner = await openWebTerminal(cluster, other.browser, terminalAsk());
+    owner.type("exec sh\nPS1=''; stty -echo; echo re''ady\n");
+    await expect.poll(owner.output, { timeout: 10_000 }).toContain("ready");
+    const [dave, erin] = [await person(), await person()];
+    const sidOf = async (): Promise<string> => {
+      const { sessions } = (await dave.browser("/running-sessions")).body as { sessions: readonly { sid: string; user: string }[] };
+      return sessions.find(({ user }) => user === other.name)?.sid ?? "";
+    };
+    await expect.poll(sidOf, { timeout: 10_000 }).not.toBe("");
+    const session = await sidOf();
+    const join = (mode: string, more: object = {}) => ({ type: "join", session, mode, ...size, ...more });
+    const refused = {
+      code: "mfa_required",
+      message: "joining this session needs a one-time code for each session (role careful, require_session_mfa)",
+    };
+    expect(await refusalOf(await openWebTerminal(cluster, dave.browser, join("observer")))).toMatchObject(refused);
+    const elsewhere = await confirm(erin, { type: "join", session: crypto.randomUUID() });
+    const foreign = { code: expect.stringMatching(/^(?:mfa_required|denied)$/) };
+    expect(await refusalOf(await openWebTerminal(cluster, erin.browser, join("peer", { confirmation: elsewhere.confirmation })))).toMatchObject(
+      foreign,
+    );
+    const { confirmation } = await confirm(dave, { type: "join", session });
+    for (const mode of ["observer", "peer", "peer"]) {
+      const seat = await openWebTerminal(cluster, dave.browser, join(mode, { confirmation }));
+      await expect.poll(() => seat.notices.length, { timeout: 10_000 }).toBe(1);
+      expect(seat.notices[0]).toMatchObject({ type: "opened", host: "web-1" });
+      seat.socket.terminate();
+    }
+    owner.type("exit\n");
+    await owner.closed;
+  });
+
+  test("the agent refuses what auth service and proxy would allow", async () => {
+    const fay = await person(["careful-there"]);
+    const refused = await openWebTerminal(cluster, fay.browser, terminalAsk());
+    expect(await refusalOf(refused)).toMatchObject({ code: "mfa_required", message: expect.stringContaining("role careful-there") });
+    expect(refused.received()).toBe(0);
+    await expect
+      .poll(() => host.events)
+      .toContainEqual(expect.objectContaining({ event: "auth", error: expect.stringContaining("needs a one-time code for each session") }));
+    const { confirmation } = await confirm(fay, { type: "terminal", ...filesAt() });
+    const opened = await openWebTerminal(cluster, fay.browser, terminalAsk({ confirmation }));
+    await expect.poll(() => opened.notices, { timeout: 10_000 }).toMatchObject([{ type: "opened", host: "web-1" }]);
+    opened.socket.terminate();
+  });
+
+  test("a role that gains the option lets an open terminal go on, and refuses what its page opens next", async () => {
+    await cluster.putRole("changing", shells);
+    const { browser } = await person(["changing"]);
+    const terminal = await openWebTerminal(cluster, browser, terminalAsk());
+    terminal.type("exec sh\nPS1=''; stty -echo; echo re''ady\n");
+    await expect.poll(terminal.output, { timeout: 10_000 }).toContain("ready");
+    await cluster.putRole("changing", careful);
+    const query = new URLSearchParams({ ...filesAt(), path: "~" }).toString();
+    expect(await browser(`/files?${query}`)).toMatchObject({ status: 403, body: { error: { code: "mfa_required" } } });
+    terminal.type("echo still''here\n");
+    await expect.poll(terminal.output).toContain("stillhere");
+    terminal.socket.terminate();
+  });
+});

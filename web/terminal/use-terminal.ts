@@ -1,0 +1,96 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { ConfirmedThing } from "../../core/api/web/confirmations.ts";
+import { bearer, call, isLoggedOut } from "../api/request.ts";
+import { findConfirmation } from "../confirm/open-pages.ts";
+import { notifyError, sentenceOf } from "../parts/notice.tsx";
+import { endText, type Wish } from "./asked-terminal.ts";
+import { type RunningTerminal, runTerminal, type TerminalPage } from "./run-terminal.ts";
+
+/** What the page shows of the session. */
+export type TerminalState =
+  | { readonly is: "opening" }
+  | { readonly is: "open"; readonly where: string }
+  | { readonly is: "unconfirmed"; readonly error: { readonly message: string } }
+  | { readonly is: "over"; readonly text: string; readonly isFailure: boolean };
+
+type TerminalFacts = Pick<TerminalPage, "wish" | "isForReader" | "left">;
+
+/** What a code for this terminal confirms: a session on a host once; a seat in a session, and a Kubernetes cluster, as long as the page is open. Pure. */
+export function confirmedThing(wish: Wish): ConfirmedThing {
+  if (wish.type === "pod") return { type: "kube", cluster: wish.cluster };
+  return wish.type === "join" ? { type: "join", session: wish.session } : { type: "terminal", node: wish.node, login: wish.login };
+}
+
+/**
+ * The terminal in `screen`: one session at a time, until the page is left; `again` begins the next one, `confirmed` with what a code has confirmed.
+ */
+export function useTerminal({ wish, isForReader, left }: TerminalFacts) {
+  const screen = useRef<HTMLDivElement>(null);
+  const running = useRef<RunningTerminal>(undefined);
+  const held = useRef<string>(undefined);
+  const [state, setState] = useState<TerminalState>({ is: "opening" });
+  const [title, setTitle] = useState("");
+  const [link, setLink] = useState<string>();
+  const [turn, setTurn] = useState(0);
+  const again = (): void => setTurn((before) => before + 1);
+  const confirmed = (confirmation: string): void => {
+    held.current = confirmation;
+    again();
+  };
+  useEffect(() => {
+    const element = screen.current;
+    if (element === null) return;
+    let isGone = false;
+    const confirmation = held.current;
+    if (wish.type === "open") held.current = undefined;
+    const close = (): void => {
+      running.current?.close();
+      running.current = undefined;
+    };
+    const refused = async (error: { readonly message: string }): Promise<void> => {
+      close();
+      const other = wish.type === "pod" ? await findConfirmation(wish.cluster, confirmation) : undefined;
+      if (isGone) return;
+      if (other === undefined) setState({ is: "unconfirmed", error });
+      else confirmed(other);
+    };
+    setState({ is: "opening" });
+    setTitle("");
+    runTerminal(element, {
+      wish: confirmation === undefined ? wish : { ...wish, confirmation },
+      token: bearer.value ?? "",
+      isForReader,
+      opened: ({ host, login }) => setState({ is: "open", where: login === "" ? host : `${login}@${host}` }),
+      ended: (notice) => {
+        if (notice?.type === "error" && notice.error.code === "mfa_required") void refused(notice.error);
+        else setState(overOf(notice));
+      },
+      titled: setTitle,
+      linked: setLink,
+      left,
+      failed: (problem) => notifyError(new Error(problem)),
+    }).then(
+      (started) => {
+        if (isGone) started.close();
+        else running.current = started;
+      },
+      (thrown: unknown) => setState({ is: "over", text: sentenceOf(thrown), isFailure: true }),
+    );
+    return () => {
+      isGone = true;
+      close();
+    };
+  }, [turn]);
+  return { screen, running, state, title, link, setLink, again, confirmed };
+}
+
+/** An error about the session shows the login; a lost connection may be one, which only a call can know. */
+function overOf(notice: Parameters<TerminalPage["ended"]>[0]): TerminalState {
+  if (notice?.type === "ended") return { is: "over", text: endText(notice), isFailure: notice.status === undefined };
+  if (notice?.type === "error") {
+    if (notice.error.code === "unauthenticated") isLoggedOut.value = true;
+    return { is: "over", text: sentenceOf(notice.error), isFailure: true };
+  }
+  call("/session").catch(() => {});
+  return { is: "over", text: "The connection to the proxy was lost.", isFailure: true };
+}
