@@ -11,6 +11,15 @@ test.each(errorCodes)("%s is a Status whose code is the one of HTTP", (code) => 
   expect(head.headers).toContainEqual(["Content-Length", String(body.length)]);
 });
 
+test("that only a code is missing is stated for programs, without what people are to do", () => {
+  const { body } = statusResponse(new PlatformError("mfa_required", "a code is needed", { hint: "use tsh" }));
+  expect(JSON.parse(body.toString())).toMatchObject({
+    reason: "Forbidden",
+    details: { causes: [{ reason: "mfa_required", message: "a code is needed" }] },
+  });
+  expect(statusResponse(new PlatformError("denied", "no")).body.toString()).not.toContain("details");
+});
+
 test("an error of ours shows nothing of itself", () => {
   expect(statusResponse(new TypeError("x is undefined")).body.toString()).not.toContain("undefined");
   expect(plainStatus(405, "CONNECT is not supported").head.status).toBe(405);

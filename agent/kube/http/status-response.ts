@@ -9,6 +9,8 @@ export interface StatusObject {
   readonly status: "Failure";
   readonly message: string;
   readonly reason: string;
+  /** For programs, where the status does not state it: that only a one-time code is missing. */
+  readonly details?: { readonly causes: readonly [{ readonly reason: "mfa_required"; readonly message: string }] };
   readonly code: number;
 }
 
@@ -37,7 +39,10 @@ const maxMessage = 2_000;
 export function statusOf(error: PlatformError): StatusObject {
   const [code, reason] = byCode[error.code];
   const text = error.hint === undefined ? error.message : `${error.message}; ${error.hint}`;
-  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message: text.slice(0, maxMessage), reason, code };
+  const message = text.slice(0, maxMessage);
+  const details =
+    error.code === "mfa_required" ? { details: { causes: [{ reason: error.code, message: error.message.slice(0, maxMessage) }] } as const } : {};
+  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, ...details, code };
 }
 
 /** The response that states an error. Pure. */
@@ -56,7 +61,7 @@ export function plainStatus(code: number, message: string): WholeResponse {
   return encoded({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, code });
 }
 
-interface SuccessObject extends Omit<StatusObject, "status" | "message" | "reason"> {
+interface SuccessObject extends Omit<StatusObject, "status" | "message" | "reason" | "details"> {
   readonly status: "Success";
   readonly details: object;
 }

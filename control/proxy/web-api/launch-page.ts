@@ -31,28 +31,41 @@ function inWords({ message, hint }) {
   return message.charAt(0).toUpperCase() + message.slice(1) + "." + (hint === undefined ? "" : " " + hint.charAt(0).toUpperCase() + hint.slice(1) + ".");
 }
 
-function loggedIn() {
+function reasonOf(error) {
+  return error.code === undefined ? "Could not reach the proxy. Reload the page to try again." : inWords(error);
+}
+
+/** Shows the form, and calls "send" with what was entered until it succeeds. */
+function entered(text, send) {
   return new Promise((resolve) => {
-    element("login").hidden = false;
-    show("Log in to open " + host + ".");
-    element("user").focus();
-    element("login").addEventListener("submit", async (event) => {
+    const form = element("login");
+    form.hidden = false;
+    show(text);
+    const submit = async (event) => {
       event.preventDefault();
-      const fields = Object.fromEntries(new FormData(element("login")));
+      const fields = Object.fromEntries(new FormData(form));
       element("submit").disabled = true;
       try {
-        const { token } = await call("/sessions", { method: "POST", body: { ...fields, code: fields.code.replaceAll(" ", "") } });
-        element("login").hidden = true;
+        const answer = await send({ ...fields, code: fields.code.replaceAll(" ", "") });
+        form.hidden = true;
+        form.removeEventListener("submit", submit);
         show("Signing in …");
-        resolve(token);
+        resolve(answer);
       } catch (error) {
-        show(inWords(error));
+        show(reasonOf(error));
         element("code").value = "";
         element("code").focus();
       }
       element("submit").disabled = false;
-    });
+    };
+    form.addEventListener("submit", submit);
   });
+}
+
+async function loggedIn() {
+  const answer = entered("Log in to open " + host + ".", (body) => call("/sessions", { method: "POST", body }));
+  element("user").focus();
+  return (await answer).token;
 }
 
 async function tokenOf() {
@@ -90,28 +103,16 @@ async function begin(token) {
 // One try: it leaves the page with the answer. The way back to the application is begun again after a code, as an attempt lasts for a minute only.
 const kept = "confirmation of " + host;
 
-function confirmed(token) {
-  element("confirm").hidden = false;
-  show("Enter the code of your authenticator to open " + host + ".");
-  element("session-code").focus();
-  element("confirm").addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const { code } = Object.fromEntries(new FormData(element("confirm")));
-    element("open").disabled = true;
-    try {
-      const body = { for: { type: "app", host }, code: code.replaceAll(" ", "") };
-      const { confirmation } = await call("/confirmations", { method: "POST", body, token });
-      sessionStorage.setItem(kept, confirmation);
-      element("confirm").hidden = true;
-      show("Signing in …");
-      return await begin(token);
-    } catch (error) {
-      show(reasonOf(error));
-      element("session-code").value = "";
-      element("session-code").focus();
-    }
-    element("open").disabled = false;
-  });
+async function confirmed(token) {
+  element("who").hidden = true;
+  element("who").disabled = true;
+  element("submit").textContent = "Open";
+  const send = ({ code }) => call("/confirmations", { method: "POST", body: { for: { type: "app", host }, code }, token });
+  const answer = entered("Enter the code of your authenticator to open " + host + ".", send);
+  element("code").focus();
+  const { confirmation } = await answer;
+  sessionStorage.setItem(kept, confirmation);
+  await begin(token);
 }
 
 async function openSession(token) {
@@ -126,17 +127,22 @@ async function finish(token) {
   location.replace(auth + "#" + facts);
 }
 
-function reasonOf(error) {
-  return error.code === undefined ? "Could not reach the proxy. Reload the page to try again." : inWords(error);
+async function run() {
+  const token = await tokenOf();
+  if (attempt === undefined) return await begin(token);
+  try {
+    await finish(token);
+  } catch (error) {
+    if (error.code !== "mfa_required") throw error;
+    offerRest();
+    await confirmed(token);
+  }
 }
 
-let token;
 try {
-  token = await tokenOf();
-  await (attempt === undefined ? begin(token) : finish(token));
+  await run();
 } catch (error) {
-  if (error.code === "mfa_required") confirmed(token);
-  else show(reasonOf(error));
+  show(reasonOf(error));
   offerRest();
 }
 `;
@@ -155,18 +161,15 @@ const html = `<!doctype html>
 <h1>Open an application</h1>
 <p id="status" role="status">Signing in …</p>
 <form id="login" hidden>
+<fieldset id="who">
 <label for="user">User</label>
 <input id="user" name="user" autocomplete="username" required maxlength="64" spellcheck="false" autocapitalize="none">
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required maxlength="128">
+</fieldset>
 <label for="code">Code from your authenticator app</label>
 <input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[0-9 ]*" required maxlength="16">
 <button id="submit" type="submit">Log in</button>
-</form>
-<form id="confirm" hidden>
-<label for="session-code">Code from your authenticator app</label>
-<input id="session-code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[0-9 ]*" required maxlength="16">
-<button id="open" type="submit">Open</button>
 </form>
 <p><a id="go-on" hidden href="/web/">Go on</a></p>
 </main>

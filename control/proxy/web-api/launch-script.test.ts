@@ -28,6 +28,7 @@ interface Element {
   disabled: boolean;
   focus(): void;
   addEventListener(type: string, listener: (event: { preventDefault(): void }) => void): void;
+  removeEventListener(type: string, listener: (event: { preventDefault(): void }) => void): void;
 }
 
 interface Sent {
@@ -58,7 +59,9 @@ function visit(script: string, address: string, answers: Answers, kept = new Map
   const elements = new Map<string, Element>();
   const element = (id: string): Element => {
     const add = (_type: string, listener: (event: { preventDefault(): void }) => void): void => void submits.push(listener);
-    const known = elements.get(id) ?? { textContent: "", hidden: true, href: "", value: "", disabled: false, focus: () => {}, addEventListener: add };
+    const remove = (_type: string, listener: (event: { preventDefault(): void }) => void): void => void submits.splice(submits.indexOf(listener), 1);
+    const listening = { addEventListener: add, removeEventListener: remove };
+    const known = elements.get(id) ?? { textContent: "", hidden: true, href: "", value: "", disabled: false, focus: () => {}, ...listening };
     elements.set(id, known);
     return known;
   };
@@ -154,11 +157,12 @@ describe("the page that signs a browser in", () => {
     const kept = new Map<string, string>();
     const live: Record<string, readonly [number, unknown]> = { ...answers };
     const asked = visit(launchScript, back, live, kept);
-    await expect.poll(() => asked.elements.get("confirm")?.hidden).toBe(false);
+    await expect.poll(() => asked.elements.get("login")?.hidden).toBe(false);
+    expect(asked.elements.get("who")).toMatchObject({ hidden: true, disabled: true });
     expect(asked.elements.get("status")?.textContent).toBe("Enter the code of your authenticator to open wiki.test.");
     asked.submit();
     await expect.poll(() => asked.elements.get("status")?.textContent).toBe("Wrong one-time code, or one that was used before.");
-    expect([asked.elements.get("confirm")?.hidden, kept.size]).toEqual([false, 0]);
+    expect([asked.elements.get("login")?.hidden, kept.size]).toEqual([false, 0]);
     live["POST /webapi/v1/confirmations"] = [200, { confirmation: "c1" }];
     asked.submit();
     expect(await asked.gone).toBe(`https://wiki.test/x-platform-auth/start?${query({ path: "/a", next: "" })}`);

@@ -86,8 +86,14 @@ export class BrowserWorld implements AsyncDisposable {
     const { state, cookie } = await this.attempt();
     const answer = await this.take({ body: { state, ...(await this.session()) }, cookie });
     if (answer.status !== 200) throw new Error(`not signed in: ${answer.status} ${answer.text}`);
-    const pairs = pairsOf(answer).filter((pair) => !pair.endsWith("="));
-    return pairs.join("; ");
+    return this.cookiesOf(answer);
+  }
+
+  /** The cookies that an answer sets. */
+  cookiesOf(answer: SiteAnswer): string {
+    return pairsOf(answer)
+      .filter((pair) => !pair.endsWith("="))
+      .join("; ");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -32,6 +32,18 @@ test("whatever a cluster answers is a short sentence without control characters,
   );
 });
 
+test("only the cause of a refused request states that a code is missing", () => {
+  const unconfirmed = (code: number, details: unknown) => clusterError("prod", code, JSON.stringify({ message: "m", details })).code;
+  const causes = [{ reason: "mfa_required", message: "cluster prod needs a code" }];
+  expect(unconfirmed(403, { causes })).toBe("mfa_required");
+  expect([unconfirmed(404, { causes }), unconfirmed(403, { causes: [] }), unconfirmed(403, { causes: [...causes, ...causes] })]).toEqual([
+    "not_found",
+    "denied",
+    "denied",
+  ]);
+  expect(unconfirmed(403, { causes: [{ reason: "mfa_required", message: "\n" }] })).toBe("denied");
+});
+
 const place = { where: "shop/web-1", hasCommand: false };
 
 test.for([

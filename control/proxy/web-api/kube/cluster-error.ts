@@ -1,8 +1,11 @@
 import { z } from "zod";
 import { type ErrorCode, PlatformError } from "../../../../core/errors/platform-error.ts";
 
-/** The member of a Status (apimachinery, meta/v1) that people read. */
+/** The members of a Status (apimachinery, meta/v1): for people, and the cause by which an agent states that only a one-time code is missing. */
 const statusSchema = z.object({ message: z.string() });
+const unconfirmedSchema = z.object({
+  details: z.object({ causes: z.tuple([z.object({ reason: z.literal("mfa_required"), message: z.string() })]) }),
+});
 /** Longest message that is passed on, characters. */
 const maxMessage = 1_000;
 
@@ -22,6 +25,8 @@ const codes: Readonly<Record<number, ErrorCode>> = {
 
 /** The refusal of an agent or an API server, in its own words where it has some. Pure. */
 export function clusterError(cluster: string, status: number, body: string): PlatformError {
+  const unconfirmed = status === 403 ? unconfirmedIn(body) : undefined;
+  if (unconfirmed !== undefined) return new PlatformError("mfa_required", unconfirmed);
   const code = codes[status] ?? "unavailable";
   const message = messageIn(body) ?? `Kubernetes cluster ${cluster} answered with status ${status}`;
   const hint = code === "denied" ? deniedHint(message) : undefined;
@@ -40,11 +45,24 @@ function deniedHint(message: string): string | undefined {
 }
 
 function messageIn(body: string): string | undefined {
+  const status = statusSchema.safeParse(jsonIn(body));
+  return status.success ? lineOf(status.data.message) : undefined;
+}
+
+function unconfirmedIn(body: string): string | undefined {
+  const status = unconfirmedSchema.safeParse(jsonIn(body));
+  return status.success ? lineOf(status.data.details.causes[0].message) : undefined;
+}
+
+/** A sentence on one line; control characters of a hostile server are none of it. Undefined: there is none. */
+function lineOf(message: string): string | undefined {
+  const line = message.replaceAll(/[\s\p{C}]+/gu, " ").trim();
+  return line === "" ? undefined : line.slice(0, maxMessage);
+}
+
+function jsonIn(body: string): unknown {
   try {
-    const { message } = statusSchema.parse(JSON.parse(body));
-    // A sentence on one line; control characters of a hostile server are none of it.
-    const line = message.replaceAll(/[\s\p{C}]+/gu, " ").trim();
-    return line === "" ? undefined : line.slice(0, maxMessage);
+    return JSON.parse(body);
   } catch {
     return undefined;
   }

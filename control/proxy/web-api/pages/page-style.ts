@@ -31,6 +31,7 @@ ol { padding-left: 1.2rem; margin-bottom: 0; }
 li { margin-bottom: 1rem; }
 figure { margin: 0.5rem 0; }
 figure svg { width: 13rem; height: 13rem; max-width: 100%; background: #fff; border: 1px solid var(--line); border-radius: var(--radius); display: block; }
+fieldset { min-width: 0; margin: 0; padding: 0; border: 0; }
 label { display: block; margin: 0.875rem 0 0.25rem; font-weight: 600; }
 input, button { font: inherit; color: inherit; border: 1px solid var(--field); border-radius: var(--radius); min-height: 2.25rem; }
 input { display: block; width: 100%; padding: 0.3125rem 0.5rem; background: var(--raised); }

@@ -3,13 +3,11 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
-import { enrolUser } from "../../../../test/inside/enrol-user.ts";
+import { type CodedBrowser, openCodedBrowser, stillTime } from "../../../../test/inside/coded-browser.ts";
 import { startTestCluster, type TestCluster } from "../../../../test/inside/open-cluster.ts";
 import { type SshHost, startSshHost } from "../../../../test/inside/ssh-host.ts";
-import { logInBrowser, type WebBrowser } from "../../../../test/inside/web-browser.ts";
 import { openWebTerminal, type WebTerminal } from "../../../../test/inside/web-terminal.ts";
 import { openUpload } from "../../../../test/inside/web-upload.ts";
-import { codeAt } from "../../../../test/world/one-time-code.ts";
 import { sendAll } from "./testing/files-world.ts";
 
 const login = userInfo().username;
@@ -20,7 +18,7 @@ const shells = {
 const careful = { ...shells, options: { require_session_mfa: true } };
 
 /** Of the cluster, which stands still, so that codes are those of known steps. */
-const now = new Date(Math.floor(Date.now() / 30_000) * 30_000 + 15_000);
+const now = stillTime();
 let cluster: TestCluster;
 let host: SshHost;
 
@@ -47,31 +45,10 @@ function knowingMore(admin: AuthClient): AuthClient {
   });
 }
 
-interface Person {
-  readonly name: string;
-  readonly browser: WebBrowser;
-  /** The one code that is left: the earlier ones were for the enrolment and the login. */
-  readonly code: () => string;
-}
-
-let people = 0;
-
-async function person(roles = ["careful"]): Promise<Person> {
-  people += 1;
-  const user = { name: `user-${people}`, roles, logins: [] };
-  const at = (steps: number): Date => new Date(now.getTime() + steps * 30_000);
-  const { password, otpauthUri } = await enrolUser({ admin: cluster.admin, client: cluster.admin }, user, at(-1));
-  const browser = await logInBrowser(cluster, { user: user.name, password, code: codeAt(otpauthUri, at(0)) });
-  return { name: user.name, browser, code: () => codeAt(otpauthUri, at(1)) };
-}
+const person = async (roles = ["careful"]): Promise<CodedBrowser> => await openCodedBrowser(cluster, now, roles);
 
 const terminalAsk = (more: object = {}) => ({ type: "open", node: host.agent.id, login, ...size, ...more });
 const filesAt = () => ({ node: host.agent.id, login });
-
-async function confirm({ browser, code }: Person, what: object, given = code()) {
-  const { status, body } = await browser("/confirmations", { method: "POST", body: { for: what, code: given } });
-  return { status, body, confirmation: String(body.confirmation) };
-}
 
 async function refusalOf(terminal: WebTerminal): Promise<unknown> {
   return (await terminal.closed)?.error;
@@ -87,7 +64,7 @@ describe("where a role demands a code for each session", () => {
   test("a terminal opens with a code alone, the agent records what confirmed it, and the next one needs another", async () => {
     const alice = await person();
     expect(await refusalOf(await openWebTerminal(cluster, alice.browser, terminalAsk()))).toMatchObject(needsCode);
-    const { confirmation } = await confirm(alice, { type: "terminal", ...filesAt() });
+    const { confirmation } = await alice.confirm({ type: "terminal", ...filesAt() });
     const terminal = await openWebTerminal(cluster, alice.browser, terminalAsk({ confirmation }));
     terminal.type("exec sh\nPS1=''; stty -echo; echo re''ady\n");
     await expect.poll(terminal.output, { timeout: 10_000 }).toContain("ready");
@@ -100,16 +77,16 @@ describe("where a role demands a code for each session", () => {
   test("a wrong code is denied, and leaves the browser logged in", async () => {
     const gil = await person();
     const { browser, code } = gil;
-    const wrong = await confirm(gil, { type: "terminal", ...filesAt() }, code() === "000000" ? "000001" : "000000");
+    const wrong = await gil.confirm({ type: "terminal", ...filesAt() }, code === "000000" ? "000001" : "000000");
     expect(wrong).toMatchObject({ status: 403, body: { error: { code: "denied", message: "wrong one-time code, or one that was used before" } } });
     expect((await browser("/session")).status).toBe(200);
-    expect((await confirm(gil, { type: "terminal", ...filesAt() })).status).toBe(200);
+    expect((await gil.confirm({ type: "terminal", ...filesAt() })).status).toBe(200);
   });
 
   test("a code goes to no route by its address, and without the page's token it is not looked at", async () => {
     const { browser, code } = await person();
-    const body = { for: { type: "files", ...filesAt() }, code: code() };
-    expect((await browser(`/confirmations?code=${code()}`)).status).toBe(405);
+    const body = { for: { type: "files", ...filesAt() }, code };
+    expect((await browser(`/confirmations?code=${code}`)).status).toBe(405);
     expect((await browser("/confirmations", { method: "POST", body, headers: { authorization: "" } })).status).toBe(403);
     expect((await browser("/confirmations", { method: "POST", body, headers: { origin: "https://app.localhost" } })).status).toBe(403);
     expect((await browser("/confirmations", { method: "POST", body: { ...body, more: 1 } })).status).toBe(400);
@@ -121,7 +98,7 @@ describe("where a role demands a code for each session", () => {
     const query = (confirmation = "") => new URLSearchParams({ ...filesAt(), path: join(host.home, "a.txt"), confirmation }).toString();
     await writeFile(join(host.home, "a.txt"), "hello");
     expect(await bob.browser(`/files?${query()}`)).toMatchObject({ status: 403, body: { error: needsCode } });
-    const { confirmation } = await confirm(bob, { type: "files", ...filesAt() });
+    const { confirmation } = await bob.confirm({ type: "files", ...filesAt() });
     for (let request = 0; request < 3; request += 1) expect((await bob.browser(`/files?${query(confirmation)}`)).body).toMatchObject({ size: 5 });
     const folder = new URLSearchParams({ ...filesAt(), confirmation }).toString();
     expect((await bob.browser(`/files/folder?${folder}`)).status).toBe(200);
@@ -153,12 +130,12 @@ describe("where a role demands a code for each session", () => {
       message: "joining this session needs a one-time code for each session (role careful, require_session_mfa)",
     };
     expect(await refusalOf(await openWebTerminal(cluster, dave.browser, join("observer")))).toMatchObject(refused);
-    const elsewhere = await confirm(erin, { type: "join", session: crypto.randomUUID() });
+    const elsewhere = await erin.confirm({ type: "join", session: crypto.randomUUID() });
     const foreign = { code: expect.stringMatching(/^(?:mfa_required|denied)$/) };
     expect(await refusalOf(await openWebTerminal(cluster, erin.browser, join("peer", { confirmation: elsewhere.confirmation })))).toMatchObject(
       foreign,
     );
-    const { confirmation } = await confirm(dave, { type: "join", session });
+    const { confirmation } = await dave.confirm({ type: "join", session });
     for (const mode of ["observer", "peer", "peer"]) {
       const seat = await openWebTerminal(cluster, dave.browser, join(mode, { confirmation }));
       await expect.poll(() => seat.notices.length, { timeout: 10_000 }).toBe(1);
@@ -177,7 +154,7 @@ describe("where a role demands a code for each session", () => {
     await expect
       .poll(() => host.events)
       .toContainEqual(expect.objectContaining({ event: "auth", error: expect.stringContaining("needs a one-time code for each session") }));
-    const { confirmation } = await confirm(fay, { type: "terminal", ...filesAt() });
+    const { confirmation } = await fay.confirm({ type: "terminal", ...filesAt() });
     const opened = await openWebTerminal(cluster, fay.browser, terminalAsk({ confirmation }));
     await expect.poll(() => opened.notices, { timeout: 10_000 }).toMatchObject([{ type: "opened", host: "web-1" }]);
     opened.socket.terminate();
