@@ -2,7 +2,6 @@ import { useState } from "preact/hooks";
 import type { InventoryPage } from "../../core/api/web/fleet.ts";
 import { useEvery, useLoaded } from "../api/load.ts";
 import { callPages } from "../api/pages.ts";
-import { CodeText } from "../parts/code-text.tsx";
 import { CutNote } from "../parts/cut-note.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Facts } from "../parts/facts.tsx";
@@ -133,4 +132,9 @@ function InstanceDialog({ instance, close }: { readonly instance: Instance; read
       />
     </Dialog>
   );
+}
+
+/** A text in which words between backticks are commands, names and paths. */
+function CodeText({ text }: { readonly text: string }) {
+  return <>{text.split("`").map((part, at) => (at % 2 === 0 ? part : <code key={at}>{part}</code>))}</>;
 }

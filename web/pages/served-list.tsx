@@ -9,9 +9,9 @@ import { Facts, type NamedFact } from "../parts/facts.tsx";
 import { Labels } from "../parts/labels.tsx";
 import { ListPage } from "../parts/list-page.tsx";
 import { Empty } from "../parts/page.tsx";
+import { StateText } from "../parts/state-text.tsx";
 import type { Column } from "../parts/table.tsx";
 import { setQuery } from "../router/location.ts";
-import { HealthText } from "./health-text.tsx";
 
 type Served = ListedApp | ListedCluster | ListedDatabase;
 
@@ -114,6 +114,12 @@ function ServedDialog<Row extends Served>({ of: { type, facts, connect: Connect 
       <Connect row={row} />
     </Dialog>
   );
+}
+
+/** Whether a resource answers the checks of its agents. */
+function HealthText({ health, why }: { readonly health: Served["health"]; readonly why?: string | undefined }) {
+  const tone = health === "healthy" ? "good" : health === "unhealthy" ? "bad" : "idle";
+  return <StateText tone={tone}>{why === undefined ? health : `${health}: ${why}`}</StateText>;
 }
 
 function NothingOffered({ resource, labels, noun, first }: Pick<ServedKind<Served>, "resource" | "labels" | "noun" | "first">) {

@@ -7,7 +7,6 @@ import type { DbDeps } from "../database.ts";
 import type { DatabaseNames, LoginFacts } from "../engine.ts";
 import { recordSession } from "../recording/record-session.ts";
 import type { SessionRecording } from "../recording/session-recording.ts";
-import { refuseReplication } from "../refuse-replication.ts";
 import type { SessionEvents } from "./session-events.ts";
 import type { DbSessionFacts } from "./session-facts.ts";
 
@@ -63,6 +62,21 @@ export async function beginSession(login: SessionLogin, deps: DbDeps): Promise<B
     await events.refused(toPlatformError(thrown), stated);
     throw thrown;
   }
+}
+
+/**
+ * Throws `denied` for a user who may not copy a server as a replica does. Such a connection reads all logical databases, whichever one it names
+ * (`BASE_BACKUP` works on each of them), so that a role has to allow every one: `mayUseAll`.
+ */
+function refuseReplication({ identity, rules, ask }: ServedGrant<"db">, mayUseAll: boolean): void {
+  const who = `access denied: ${identity.name} may not open replication connections to ${ask.served.name}`;
+  if (!rules.dbReplication) {
+    const hint = "ask for a role with db_replication: true, or take a backup with pg_dump";
+    throw new PlatformError("denied", `${who}: no role allows it, or one forbids it (db_replication)`, { hint });
+  }
+  if (mayUseAll) return;
+  const hint = "ask for a role with db_names: ['*'], or take a backup with pg_dump";
+  throw new PlatformError("denied", `${who}: they can copy all databases of the server, and the roles do not allow every database name`, { hint });
 }
 
 /** The same, with the refusal recorded. It may be looked at later, or never. */

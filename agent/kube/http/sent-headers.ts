@@ -1,7 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { canonicalHeader, type HeaderField, isHeaderValue, isOfConnection } from "../../../core/resources/app-headers.ts";
 import { namedByConnection } from "../../http/passed-fields.ts";
-import { acceptedJson } from "./accepted-json.ts";
 
 /** The user and groups that the API server sees. */
 export interface KubeIdentity {
@@ -110,5 +109,25 @@ export function answeredHeaders(headers: readonly HeaderField[], prefix = ""): r
     const canonical = canonicalHeader(name);
     if (isOfConnection(name) || (dropped.has(canonical) && canonical !== "content-length")) return [];
     return [canonical === "location" && /^\/(?!\/)/.test(value) ? [name, `${prefix}${value}`] : [name, value]];
+  });
+}
+
+/**
+ * The `Accept` header of a request, reduced to JSON (tables and metadata included), because a filtered answer has to be read. Throws `unsupported` for a
+ * client that does not accept JSON. Pure.
+ */
+function acceptedJson(headers: readonly HeaderField[]): string {
+  const accept = headers.filter(([name]) => name.toLowerCase() === "accept").map(([, value]) => value);
+  if (accept.length === 0) return "application/json";
+  const wanted = accept
+    .join(",")
+    .split(",")
+    .flatMap((range) => {
+      const [type = "", ...parameters] = range.split(";").map((one) => one.trim());
+      return ["application/json", "application/*", "*/*"].includes(type.toLowerCase()) ? [["application/json", ...parameters].join(";")] : [];
+    });
+  if (wanted.length > 0) return wanted.join(",");
+  throw new PlatformError("unsupported", "the answer has to be filtered by the user's roles, for which the client must accept application/json", {
+    hint: "let the client accept application/json too, or give the user a role that allows all objects of the kind",
   });
 }

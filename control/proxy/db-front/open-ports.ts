@@ -5,14 +5,21 @@ import { formatHostPort, type HostPort, withPort } from "../../../core/transport
 import type { DatabasePort } from "../../config.ts";
 import type { Serve } from "../receive-socket.ts";
 import { auditingOffences } from "./audit-offence.ts";
-import type { FrontServices } from "./front.ts";
-import { frontOf } from "./fronts.ts";
+import type { Front, FrontServices } from "./front.ts";
 
 export interface DatabasePorts {
   /** Of the protocols that have a port. */
   readonly listeners: readonly Listener[];
   addresses(): { readonly [Protocol in DbProtocol]?: HostPort };
 }
+
+/** What serves the port of each protocol, loaded with its first connection. */
+const fronts: Readonly<Record<DbProtocol, () => Promise<Front>>> = {
+  postgres: async () => (await import("./postgres/serve-postgres.ts")).servePostgres,
+  mysql: async () => (await import("./mysql/serve-mysql.ts")).serveMysql,
+  mongodb: async () => (await import("./mongodb/serve-mongodb.ts")).serveMongodb,
+  redis: async () => (await import("./redis/serve-redis.ts")).serveRedis,
+};
 
 type Open = (purpose: string, address: HostPort, serve: Serve<Socket>) => Promise<Listener>;
 
@@ -31,7 +38,7 @@ export async function openDatabasePorts(
         ...services,
         publicAddr: publicAddr && formatHostPort(withPort(publicAddr, listen)),
       };
-      const serve: Serve<Socket> = async (connection) => await auditingOffences(protocol, await frontOf(protocol))(connection, own);
+      const serve: Serve<Socket> = async (connection) => await auditingOffences(protocol, await fronts[protocol]())(connection, own);
       opened.set(protocol, await open(protocol, listen, serve));
     }
   } catch (thrown) {
