@@ -11,7 +11,7 @@ import { trustedRoots } from "../core/transport/dial/start-tls.ts";
 import { parseHostPort } from "../core/transport/host-port.ts";
 import { HostWatch } from "./host-status/host-watch.ts";
 import { findUpgrader, type UpdaterPlaces, updaterPlaces } from "./host-status/read-updater.ts";
-import type { Clock } from "./tunnel.ts";
+import type { Clock } from "./tunnels/tunnel.ts";
 import { writeEndpoint } from "./upgrade-window/endpoint-file.ts";
 import { openRelease, type Release } from "./upgrade-window/open-release.ts";
 import { scheduleFile, writeAuthorities } from "./upgrade-window/schedule-file.ts";

@@ -9,16 +9,16 @@ import type { ListenSockets } from "../core/transport/listen-sockets.ts";
 import type { AccessSource } from "./access/access-source.ts";
 import type { AuthSource } from "./auth-source.ts";
 import type { AgentConfig } from "./config.ts";
-import type { AuthorityFollower } from "./follow-authorities.ts";
-import { followProxies, readList } from "./follow-proxies.ts";
 import type { UpdaterSide } from "./follow-updater.ts";
-import type { IdentityKeeper } from "./identity-keeper.ts";
+import type { AuthorityFollower } from "./identity/follow-authorities.ts";
+import type { IdentityKeeper } from "./identity/identity-keeper.ts";
 import type { HostLabels } from "./labels/host-labels.ts";
-import { openNext } from "./open-next.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Reach } from "./reach.ts";
-import type { Clock } from "./tunnel.ts";
-import { Tunnels } from "./tunnels.ts";
+import { followProxies, readList } from "./tunnels/follow-proxies.ts";
+import { openNext } from "./tunnels/open-next.ts";
+import type { Clock } from "./tunnels/tunnel.ts";
+import { Tunnels } from "./tunnels/tunnels.ts";
 
 export interface ReachParts {
   readonly config: AgentConfig;

@@ -9,7 +9,7 @@ import { readFrame } from "../core/transport/read-frame.ts";
 import { decodeStreamRequest, encodeStreamReply, maxStreamMessage } from "../core/transport/stream-request.ts";
 import type { AccessSource } from "./access/access-source.ts";
 import type { AuthSource } from "./auth-source.ts";
-import type { IdentityKeeper } from "./identity-keeper.ts";
+import type { IdentityKeeper } from "./identity/identity-keeper.ts";
 import type { HostLabels } from "./labels/host-labels.ts";
 import type { Outbox } from "./outbox.ts";
 import { openLeases, UserShares } from "./service/connection-limits.ts";

@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
-import { openTunnel } from "../agent/open-tunnel.ts";
-import { Tunnels } from "../agent/tunnels.ts";
+import { openTunnel } from "../agent/tunnels/open-tunnel.ts";
+import { Tunnels } from "../agent/tunnels/tunnels.ts";
 import { type HostCredentials, joinHost } from "../core/api/host-credentials.ts";
 import { silentLog } from "../core/log/log.ts";
 import { dial } from "../core/transport/dial/dial.ts";

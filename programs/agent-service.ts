@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { runAgent } from "../agent/agent.ts";
 import { agentConfig } from "../agent/config.ts";
 import { examineDatabases } from "../agent/db/examine-databases.ts";
-import { noTokenError } from "../agent/join.ts";
+import { noTokenError } from "../agent/identity/join.ts";
 import { checkServices } from "../agent/services.ts";
 import type { Services } from "../cli/platform/services.ts";
 import { otherCluster } from "../core/api/ca-pin.ts";

@@ -9,7 +9,7 @@ import { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { insideAuthorities } from "../../test/inside/authorities.ts";
 import { openAccessSource } from "../access/access-source.ts";
 import { HeldRoom } from "../audit/spool-room.ts";
-import { followAuthorities } from "../follow-authorities.ts";
+import { followAuthorities } from "../identity/follow-authorities.ts";
 import { allAddresses, type DirectOptions, openDirect, ownAddresses } from "./open-direct.ts";
 
 const port = 3022;

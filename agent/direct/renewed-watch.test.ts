@@ -11,7 +11,7 @@ import { until } from "../../test/world/until.ts";
 import { openAccessSource } from "../access/access-source.ts";
 import { HeldRoom } from "../audit/spool-room.ts";
 import { AuthSource } from "../auth-source.ts";
-import { followAuthorities } from "../follow-authorities.ts";
+import { followAuthorities } from "../identity/follow-authorities.ts";
 import { openDirect } from "./open-direct.ts";
 
 test("the auth service does not see the host as gone while it moves to a connection with its renewed certificate", { timeout: 60_000 }, async () => {

@@ -23,7 +23,7 @@ export const proxyStateSchema = proxySchema.extend({
 export type ProxyState = z.infer<typeof proxyStateSchema>;
 
 /**
- * Maximum proxies to which an agent keeps a tunnel. Above it, each agent chooses (agent/next-tunnels.ts), and users reach a
+ * Maximum proxies to which an agent keeps a tunnel. Above it, each agent chooses (agent/tunnels/next-tunnels.ts), and users reach a
  * host through the chosen ones.
  */
 export const maxAgentProxies = 16;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { type TrustedKeys, trustedDigest } from "../core/api/trusted-keys.ts";
-import { silentLog } from "../core/log/log.ts";
-import type { Access } from "./access/access-source.ts";
+import { type TrustedKeys, trustedDigest } from "../../core/api/trusted-keys.ts";
+import { silentLog } from "../../core/log/log.ts";
+import type { Access } from "../access/access-source.ts";
 import { followAuthorities } from "./follow-authorities.ts";
 
 const keys = (name: string): TrustedKeys => ({ hostCaPem: [name], userCaPem: [name], hostCaSsh: [name], userCaSsh: [name] });

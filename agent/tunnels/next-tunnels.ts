@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type ClusterProxy, maxAgentProxies } from "../core/resources/proxy.ts";
+import { type ClusterProxy, maxAgentProxies } from "../../core/resources/proxy.ts";
 
 /** A tunnel as the decision sees it. `leaving`: its proxy is stopping or gone from the list, or this agent is or has a successor. */
 export interface TunnelFacts {

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { credentialsValidity, type HostCredentials } from "../core/api/host-credentials.ts";
-import { pickTrustedKeys } from "../core/api/trusted-keys.ts";
-import { PlatformError } from "../core/errors/platform-error.ts";
-import { silentLog } from "../core/log/log.ts";
-import { insideAuthorities } from "../test/inside/authorities.ts";
-import { until } from "../test/world/until.ts";
+import { credentialsValidity, type HostCredentials } from "../../core/api/host-credentials.ts";
+import { pickTrustedKeys } from "../../core/api/trusted-keys.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { silentLog } from "../../core/log/log.ts";
+import { insideAuthorities } from "../../test/inside/authorities.ts";
+import { until } from "../../test/world/until.ts";
 import { IdentityKeeper, nextRenewal } from "./identity-keeper.ts";
 
 test.for([

@@ -1,9 +1,9 @@
 import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
-import type { HostCredentials } from "../core/api/host-credentials.ts";
-import { PlatformError } from "../core/errors/platform-error.ts";
-import type { ApiRequest } from "../core/kubernetes/kubernetes-api.ts";
-import { silentLog } from "../core/log/log.ts";
+import type { HostCredentials } from "../../core/api/host-credentials.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { ApiRequest } from "../../core/kubernetes/kubernetes-api.ts";
+import { silentLog } from "../../core/log/log.ts";
 import { type IdentityStore, secretStore } from "./identity-store.ts";
 
 const credentials = {

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { loadCredentials, parseCredentials, saveCredentials, writtenCredentials } from "../core/api/credential-store.ts";
-import type { HostCredentials } from "../core/api/host-credentials.ts";
-import { errorText, PlatformError } from "../core/errors/platform-error.ts";
-import { inCluster } from "../core/kubernetes/in-cluster.ts";
-import { answeredJson, KubernetesApi, type KubernetesRequests } from "../core/kubernetes/kubernetes-api.ts";
-import type { Log } from "../core/log/log.ts";
-import type { Env } from "../core/transport/dial/choose-proxy.ts";
+import { loadCredentials, parseCredentials, saveCredentials, writtenCredentials } from "../../core/api/credential-store.ts";
+import type { HostCredentials } from "../../core/api/host-credentials.ts";
+import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
+import { inCluster } from "../../core/kubernetes/in-cluster.ts";
+import { answeredJson, KubernetesApi, type KubernetesRequests } from "../../core/kubernetes/kubernetes-api.ts";
+import type { Log } from "../../core/log/log.ts";
+import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 
 /** Where a host keeps its identity. */
 export interface IdentityStore {

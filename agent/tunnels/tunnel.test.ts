@@ -1,9 +1,9 @@
 import { duplexPair } from "node:stream";
 import { expect, test } from "vitest";
-import { silentLog } from "../core/log/log.ts";
-import { Client } from "../core/ssh/ssh2/hooks.ts";
-import { readMessages } from "../core/transport/read-frame.ts";
-import { type AgentMessage, decodeAgentMessage, encodeTunnelMessage, maxTunnelMessage } from "../core/transport/tunnel-message.ts";
+import { silentLog } from "../../core/log/log.ts";
+import { Client } from "../../core/ssh/ssh2/hooks.ts";
+import { readMessages } from "../../core/transport/read-frame.ts";
+import { type AgentMessage, decodeAgentMessage, encodeTunnelMessage, maxTunnelMessage } from "../../core/transport/tunnel-message.ts";
 import { firstHeartbeat, type HeartbeatAct, type HeartbeatState, heartbeat, lookMs, Tunnel } from "./tunnel.ts";
 
 /** A tunnel to a proxy that answers nothing, and what it logs and sends. */

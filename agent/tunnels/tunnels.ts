@@ -1,14 +1,14 @@
 import type { Duplex } from "node:stream";
-import { PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
-import type { Log } from "../core/log/log.ts";
-import type { HostStatus } from "../core/resources/host-status.ts";
-import type { Labels } from "../core/resources/metadata.ts";
-import type { Offered } from "../core/resources/offered.ts";
-import type { ClusterProxy } from "../core/resources/proxy.ts";
+import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
+import type { HostStatus } from "../../core/resources/host-status.ts";
+import type { Labels } from "../../core/resources/metadata.ts";
+import type { Offered } from "../../core/resources/offered.ts";
+import type { ClusterProxy } from "../../core/resources/proxy.ts";
+import type { Reach } from "../reach.ts";
 import { anyProxy, chooseProxies, nextTunnels } from "./next-tunnels.ts";
 import type { OpenedTunnel, TunnelWay } from "./open-tunnel.ts";
 import { ProxyTries } from "./proxy-tries.ts";
-import type { Reach } from "./reach.ts";
 import { type Clock, Tunnel } from "./tunnel.ts";
 
 export interface TunnelsOptions {

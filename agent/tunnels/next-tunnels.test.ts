@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { type ClusterProxy, maxAgentProxies } from "../core/resources/proxy.ts";
+import { type ClusterProxy, maxAgentProxies } from "../../core/resources/proxy.ts";
 import { anyProxy, chooseProxies, nextTunnels, type TunnelFacts } from "./next-tunnels.ts";
 
 const facts = { wanted: [{ proxy: anyProxy, notBefore: 0 }], stopping: false, now: 1000 };

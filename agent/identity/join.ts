@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type HostCredentials, joinHost } from "../core/api/host-credentials.ts";
-import { type ErrorCode, PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
-import { readPodToken } from "../core/kubernetes/pod-token.ts";
-import type { Log } from "../core/log/log.ts";
-import { backOffDelay } from "../core/transport/back-off.ts";
-import type { DialOptions } from "../core/transport/dial/dial.ts";
-import { formatHostPort } from "../core/transport/host-port.ts";
-import { version } from "../core/versions/version.ts";
-import { type AgentConfig, joinAddress } from "./config.ts";
+import { type HostCredentials, joinHost } from "../../core/api/host-credentials.ts";
+import { type ErrorCode, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import { readPodToken } from "../../core/kubernetes/pod-token.ts";
+import type { Log } from "../../core/log/log.ts";
+import { backOffDelay } from "../../core/transport/back-off.ts";
+import type { DialOptions } from "../../core/transport/dial/dial.ts";
+import { formatHostPort } from "../../core/transport/host-port.ts";
+import { version } from "../../core/versions/version.ts";
+import { type AgentConfig, joinAddress } from "../config.ts";
 import { dialJoin } from "./dial-join.ts";
 
 /** Codes of temporary failures; any other refusal is final: retrying with the same token or pin changes nothing. */
@@ -48,7 +48,7 @@ export async function joinCluster(config: AgentConfig, deps: { log: Log; dial: D
 async function joinOnce(config: AgentConfig, token: string, deps: { dial: DialOptions; services: readonly string[] }): Promise<HostCredentials> {
   const { way, caPins, nodename, host, joinMethod } = config;
   const address = joinAddress(config);
-  const { fetchTrust } = await import("../core/api/trust.ts");
+  const { fetchTrust } = await import("../../core/api/trust.ts");
   // Only a proxy has a web address whose certificate may vouch for it.
   const trust = caPins.length > 0 || way.kind === "direct" ? { pins: caPins } : { ca: await fetchTrust(address, deps.dial) };
   return await joinHost({

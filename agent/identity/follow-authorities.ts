@@ -1,7 +1,7 @@
-import { type ReportedKeys, type TrustedKeys, trustedDigest } from "../core/api/trusted-keys.ts";
-import { errorText } from "../core/errors/platform-error.ts";
-import type { Log } from "../core/log/log.ts";
-import type { AccessSource } from "./access/access-source.ts";
+import { type ReportedKeys, type TrustedKeys, trustedDigest } from "../../core/api/trusted-keys.ts";
+import { errorText } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
+import type { AccessSource } from "../access/access-source.ts";
 
 export interface AuthorityFollower {
   /** A proxy reports a digest of the authorities: they are fetched when it differs from this host's. */

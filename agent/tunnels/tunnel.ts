@@ -1,10 +1,10 @@
 import type { Duplex } from "node:stream";
-import { errorText } from "../core/errors/platform-error.ts";
-import type { Log } from "../core/log/log.ts";
-import type { HostStatus } from "../core/resources/host-status.ts";
-import type { Labels } from "../core/resources/metadata.ts";
-import { type Offered, offeredPages } from "../core/resources/offered.ts";
-import { readMessages } from "../core/transport/read-frame.ts";
+import { errorText } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
+import type { HostStatus } from "../../core/resources/host-status.ts";
+import type { Labels } from "../../core/resources/metadata.ts";
+import { type Offered, offeredPages } from "../../core/resources/offered.ts";
+import { readMessages } from "../../core/transport/read-frame.ts";
 import {
   deadMs,
   decodeProxyMessage,
@@ -13,7 +13,7 @@ import {
   maxTunnelMessage,
   type ProxyMessage,
   tunnelChannels,
-} from "../core/transport/tunnel-message.ts";
+} from "../../core/transport/tunnel-message.ts";
 import { type OpenedTunnel, openChannel } from "./open-tunnel.ts";
 
 /** Both clocks, ms. */

@@ -1,18 +1,18 @@
 import type { Duplex } from "node:stream";
-import type { HostCredentials } from "../core/api/host-credentials.ts";
-import { PlatformError } from "../core/errors/platform-error.ts";
-import { fromSshCertificate } from "../core/identity/ssh-identity.ts";
-import type { HostStatus } from "../core/resources/host-status.ts";
-import type { Labels } from "../core/resources/metadata.ts";
-import { parseCertificateLine, type SshCertificate } from "../core/ssh/certificate.ts";
-import { fromOpensshPrivate } from "../core/ssh/keys.ts";
-import { connectSsh, type SshConnection } from "../core/ssh/ssh-client.ts";
-import { alpn, roleServerName } from "../core/transport/alpn.ts";
-import { type DialOptions, dial } from "../core/transport/dial/dial.ts";
-import type { TunnelAddress } from "../core/transport/discover-tunnel.ts";
-import { readFrame } from "../core/transport/read-frame.ts";
-import { decodeProxyMessage, encodeTunnelMessage, maxTunnelMessage, type ProxyMessage, tunnelChannels } from "../core/transport/tunnel-message.ts";
-import { dialWebPortTls } from "../core/transport/upgrade/dial-web-port.ts";
+import type { HostCredentials } from "../../core/api/host-credentials.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { fromSshCertificate } from "../../core/identity/ssh-identity.ts";
+import type { HostStatus } from "../../core/resources/host-status.ts";
+import type { Labels } from "../../core/resources/metadata.ts";
+import { parseCertificateLine, type SshCertificate } from "../../core/ssh/certificate.ts";
+import { fromOpensshPrivate } from "../../core/ssh/keys.ts";
+import { connectSsh, type SshConnection } from "../../core/ssh/ssh-client.ts";
+import { alpn, roleServerName } from "../../core/transport/alpn.ts";
+import { type DialOptions, dial } from "../../core/transport/dial/dial.ts";
+import type { TunnelAddress } from "../../core/transport/discover-tunnel.ts";
+import { readFrame } from "../../core/transport/read-frame.ts";
+import { decodeProxyMessage, encodeTunnelMessage, maxTunnelMessage, type ProxyMessage, tunnelChannels } from "../../core/transport/tunnel-message.ts";
+import { dialWebPortTls } from "../../core/transport/upgrade/dial-web-port.ts";
 
 /** How a tunnel is opened. */
 export interface TunnelWay {

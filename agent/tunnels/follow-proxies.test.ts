@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { silentLog } from "../core/log/log.ts";
-import type { ClusterProxy } from "../core/resources/proxy.ts";
+import { silentLog } from "../../core/log/log.ts";
+import type { ClusterProxy } from "../../core/resources/proxy.ts";
 import { followProxies, readList } from "./follow-proxies.ts";
 
 let folder = "";

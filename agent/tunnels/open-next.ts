@@ -1,13 +1,13 @@
 import type { Duplex } from "node:stream";
-import { PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
-import type { Env } from "../core/transport/dial/choose-proxy.ts";
-import { discoverTunnels, type TunnelAddress } from "../core/transport/discover-tunnel.ts";
-import { formatHostPort, parseHostPort } from "../core/transport/host-port.ts";
-import { version } from "../core/versions/version.ts";
-import type { AuthorityFollower } from "./follow-authorities.ts";
-import type { UpdaterSide } from "./follow-updater.ts";
-import type { IdentityKeeper } from "./identity-keeper.ts";
-import type { HostLabels } from "./labels/host-labels.ts";
+import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import type { Env } from "../../core/transport/dial/choose-proxy.ts";
+import { discoverTunnels, type TunnelAddress } from "../../core/transport/discover-tunnel.ts";
+import { formatHostPort, parseHostPort } from "../../core/transport/host-port.ts";
+import { version } from "../../core/versions/version.ts";
+import type { UpdaterSide } from "../follow-updater.ts";
+import type { AuthorityFollower } from "../identity/follow-authorities.ts";
+import type { IdentityKeeper } from "../identity/identity-keeper.ts";
+import type { HostLabels } from "../labels/host-labels.ts";
 import { type OpenedTunnel, openTunnel, type TunnelWay } from "./open-tunnel.ts";
 
 export interface NextTunnel {

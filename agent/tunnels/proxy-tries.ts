@@ -1,7 +1,7 @@
-import { errorText, type PlatformError } from "../core/errors/platform-error.ts";
-import type { Log } from "../core/log/log.ts";
-import type { ClusterProxy } from "../core/resources/proxy.ts";
-import { backOffDelay, failuresAfter } from "../core/transport/back-off.ts";
+import { errorText, type PlatformError } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
+import type { ClusterProxy } from "../../core/resources/proxy.ts";
+import { backOffDelay, failuresAfter } from "../../core/transport/back-off.ts";
 import { anyProxy, type WantedTunnel } from "./next-tunnels.ts";
 
 /** Failed attempts after which a proxy is tried rarely, as long as another one is up. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { PlatformError } from "../core/errors/platform-error.ts";
-import { silentLog } from "../core/log/log.ts";
-import type { ClusterProxy } from "../core/resources/proxy.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { silentLog } from "../../core/log/log.ts";
+import type { ClusterProxy } from "../../core/resources/proxy.ts";
 import { anyProxy } from "./next-tunnels.ts";
 import { ProxyTries } from "./proxy-tries.ts";
 

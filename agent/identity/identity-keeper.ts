@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AuthClient } from "../core/api/auth-client.ts";
-import { credentialsValidity, type HostCredentials, renewHost } from "../core/api/host-credentials.ts";
-import { isSignedByFirst, pickTrustedKeys, type ReportedKeys, trustedDigest } from "../core/api/trusted-keys.ts";
-import { errorText, PlatformError } from "../core/errors/platform-error.ts";
-import { canonicalName, namesMeant } from "../core/identity/cluster-names.ts";
-import { fromSshCertificate } from "../core/identity/ssh-identity.ts";
-import type { Log } from "../core/log/log.ts";
-import { parseCertificateLine } from "../core/ssh/certificate.ts";
-import { backOffDelay } from "../core/transport/back-off.ts";
+import type { AuthClient } from "../../core/api/auth-client.ts";
+import { credentialsValidity, type HostCredentials, renewHost } from "../../core/api/host-credentials.ts";
+import { isSignedByFirst, pickTrustedKeys, type ReportedKeys, trustedDigest } from "../../core/api/trusted-keys.ts";
+import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
+import { canonicalName, namesMeant } from "../../core/identity/cluster-names.ts";
+import { fromSshCertificate } from "../../core/identity/ssh-identity.ts";
+import type { Log } from "../../core/log/log.ts";
+import { parseCertificateLine } from "../../core/ssh/certificate.ts";
+import { backOffDelay } from "../../core/transport/back-off.ts";
 import type { IdentityStore } from "./identity-store.ts";
 
 export interface IdentityOptions {

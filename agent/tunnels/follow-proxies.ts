@@ -2,11 +2,11 @@ import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import type { AuthClient } from "../core/api/auth-client.ts";
-import { errorText } from "../core/errors/platform-error.ts";
-import type { Log } from "../core/log/log.ts";
-import { readDocument } from "../core/resources/document.ts";
-import { type ClusterProxy, maxAgentProxies, proxyDocument, proxySchema } from "../core/resources/proxy.ts";
+import type { AuthClient } from "../../core/api/auth-client.ts";
+import { errorText } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
+import { readDocument } from "../../core/resources/document.ts";
+import { type ClusterProxy, maxAgentProxies, proxyDocument, proxySchema } from "../../core/resources/proxy.ts";
 
 export interface FollowProxiesOptions {
   readonly client: () => Promise<Pick<AuthClient, "listProxies">>;
