@@ -2,18 +2,18 @@ import { errorText } from "../core/errors/platform-error.ts";
 import { parseVersion } from "../core/versions/compare-versions.ts";
 import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 import { version } from "../core/versions/version.ts";
-import { type Decision, decide } from "./decide.ts";
-import { gather } from "./facts.ts";
 import { runKubeUpdater } from "./kube/run-kube-updater.ts";
 import { runInProgress, takeLock } from "./lock.ts";
 import { openWorld, type Places, type World } from "./open-world.ts";
 import { availability, exitStatus, fieldsLine, printable, statusText } from "./output.ts";
-import { runTick } from "./run-tick.ts";
-import { windowAt } from "./schedule.ts";
-import { readState, writeState } from "./state.ts";
-import { type Ending, Tick } from "./tick.ts";
-import { unreadInputs } from "./unread-inputs.ts";
-import { UpgradeError } from "./upgrade-error.ts";
+import { readState, writeState } from "./state/state.ts";
+import { unreadInputs } from "./state/unread-inputs.ts";
+import { type Decision, decide } from "./tick/decide.ts";
+import { gather } from "./tick/facts.ts";
+import { runTick } from "./tick/run-tick.ts";
+import { windowAt } from "./tick/schedule.ts";
+import { type Ending, Tick } from "./tick/tick.ts";
+import { UpgradeError } from "./tick/upgrade-error.ts";
 
 /** Output and stop signal of a command. */
 export interface Terminal {

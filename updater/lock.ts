@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorText } from "../core/errors/platform-error.ts";
 import { standardPath } from "./run-command.ts";
-import { UpgradeError } from "./upgrade-error.ts";
+import { UpgradeError } from "./tick/upgrade-error.ts";
 
 /** Exit status of `flock` when the lock is held: of util-linux and of busybox, which only knows the short options. */
 const taken = 1;

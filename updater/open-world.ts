@@ -4,18 +4,18 @@ import { join } from "node:path";
 import { createLog } from "../core/log/log.ts";
 import { withProxyVariables } from "../core/transport/dial/proxy-environment.ts";
 import { version } from "../core/versions/version.ts";
-import { askEndpoint } from "./endpoint.ts";
-import type { EndpointAnswer } from "./endpoint-answer.ts";
-import { fileStamp } from "./file-stamp.ts";
-import type { Installer } from "./installer.ts";
+import { askEndpoint } from "./endpoint/endpoint.ts";
+import type { EndpointAnswer } from "./endpoint/endpoint-answer.ts";
 import { chooseInstaller } from "./installers/choose-installer.ts";
-import type { UpdaterState } from "./parse-state.ts";
-import type { Schedule } from "./schedule.ts";
+import type { Installer } from "./installers/installer.ts";
 import { openAgentService } from "./service/open-agent-service.ts";
-import type { AgentService } from "./service.ts";
+import type { AgentService } from "./service/service.ts";
 import { readSettings } from "./settings.ts";
-import { type FoundState, readState, writeState } from "./state.ts";
-import { UpgradeError } from "./upgrade-error.ts";
+import { fileStamp } from "./state/file-stamp.ts";
+import type { UpdaterState } from "./state/parse-state.ts";
+import { type FoundState, readState, writeState } from "./state/state.ts";
+import type { Schedule } from "./tick/schedule.ts";
+import { UpgradeError } from "./tick/upgrade-error.ts";
 
 /** Everything that a run of the updater touches. */
 export interface World {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type UpgradeReason, upgradeReasons } from "../core/versions/upgrade-reason.ts";
 import { availability, exitStatus, fieldsLine, printable, statusText } from "./output.ts";
-import type { UpdaterState } from "./parse-state.ts";
+import type { UpdaterState } from "./state/parse-state.ts";
 
 test.for([
   ["1.0.0", "1.0.0", "no upgrades available (1.0.0 == 1.0.0)"],

@@ -1,5 +1,5 @@
 import { type UpgradeReason, upgradeReasons } from "../core/versions/upgrade-reason.ts";
-import { type UpdaterState, untilChanged } from "./parse-state.ts";
+import { type UpdaterState, untilChanged } from "./state/parse-state.ts";
 
 /*
  * Output of the updater. Results go to standard output, warnings and progress to standard error; both are for

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseEndpoint, readSettings } from "./settings.ts";
-import { UpgradeError } from "./upgrade-error.ts";
+import { UpgradeError } from "./tick/upgrade-error.ts";
 
 let root: string;
 beforeAll(async () => {

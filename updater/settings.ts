@@ -3,9 +3,9 @@ import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText, PlatformError } from "../core/errors/platform-error.ts";
 import { type HostPort, parseHostPort } from "../core/transport/host-port.ts";
-import type { InstallerKind } from "./installer.ts";
-import { parseSchedule, type Schedule } from "./schedule.ts";
-import { UpgradeError } from "./upgrade-error.ts";
+import type { InstallerKind } from "./installers/installer.ts";
+import { parseSchedule, type Schedule } from "./tick/schedule.ts";
+import { UpgradeError } from "./tick/upgrade-error.ts";
 
 /** Address of the endpoint: `path` begins with a slash, without /version. */
 export interface Endpoint extends HostPort {

@@ -3,7 +3,7 @@ import { answeredJson, type KubernetesRequests } from "../../core/kubernetes/kub
 import { encodeSchedule, parseSchedule, type UpgradeWindow } from "../../core/versions/upgrade-schedule.ts";
 import type { SchedulePlace } from "./schedule-keeper.ts";
 
-/** The Secret that the agents of a release share with their updater (updater/kube/shared-state.ts). */
+/** The Secret that the agents of a release share with their updater (updater/kube/cluster/shared-state.ts). */
 export interface SecretPlace {
   readonly requests: KubernetesRequests;
   readonly namespace: string;

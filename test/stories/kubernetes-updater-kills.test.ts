@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseMemory } from "../../updater/kube/update-memory.ts";
+import { parseMemory } from "../../updater/kube/update/update-memory.ts";
 import type { ApiRelay } from "../world/kubernetes/api-relay.ts";
 import { describeUpdater } from "../world/kubernetes/describe-updater.ts";
 import { probeUpdater } from "../world/kubernetes/probe-updater.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Sightings } from "../../updater/kube/sightings.ts";
+import { Sightings } from "../../updater/kube/update/sightings.ts";
 import { describeUpdater } from "../world/kubernetes/describe-updater.ts";
 import type { SeenWorkload } from "../world/kubernetes/seen-workload.ts";
 

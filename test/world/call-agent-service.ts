@@ -1,6 +1,6 @@
 import { silentLog } from "../../core/log/log.ts";
 import { openAgentService } from "../../updater/service/open-agent-service.ts";
-import { UpgradeError } from "../../updater/upgrade-error.ts";
+import { UpgradeError } from "../../updater/tick/upgrade-error.ts";
 
 /**
  * Runs on a machine of the tests: `node call-agent-service.ts facts|reload|restart|watch [VERSION [ready]]` calls one method of

@@ -1,8 +1,8 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { createLog } from "../../core/log/log.ts";
-import type { InstallerKind } from "../../updater/installer.ts";
 import { chooseInstaller } from "../../updater/installers/choose-installer.ts";
-import { UpgradeError } from "../../updater/upgrade-error.ts";
+import type { InstallerKind } from "../../updater/installers/installer.ts";
+import { UpgradeError } from "../../updater/tick/upgrade-error.ts";
 
 /**
  * Runs on a machine of the tests: `node call-installer.ts auto|apt|yum|zypper METHOD [ARGUMENT…]` calls one method of the

@@ -1,4 +1,4 @@
-import { parseState } from "../../updater/parse-state.ts";
+import { parseState } from "../../updater/state/parse-state.ts";
 import { type AuditEvent, auditEvents } from "./audited.ts";
 import type { Cluster } from "./cluster.ts";
 import { agentConfig } from "./cluster-config.ts";

@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { type Installer, type InstallerDeps, toPackageVersion } from "../installer.ts";
-import { UpgradeError } from "../upgrade-error.ts";
+import { UpgradeError } from "../tick/upgrade-error.ts";
 import { findInstalled, healDpkg, keepConfiguration } from "./dpkg.ts";
 import { spaceShortage } from "./free-space.ts";
 import { createRunOnHost, type RunOnHost } from "./host-command.ts";
+import { type Installer, type InstallerDeps, toPackageVersion } from "./installer.ts";
 import { fetched, keptFolder, keptPackage, tryToKeep, withKeptPackage } from "./kept-packages.ts";
 import { marked } from "./transaction-mark.ts";
 

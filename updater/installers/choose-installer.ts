@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
-import type { Installer, InstallerDeps, InstallerKind } from "../installer.ts";
-import { UpgradeError } from "../upgrade-error.ts";
+import { UpgradeError } from "../tick/upgrade-error.ts";
 import { aptInstaller } from "./apt.ts";
+import type { Installer, InstallerDeps, InstallerKind } from "./installer.ts";
 import { yumInstaller } from "./yum.ts";
 import { zypperInstaller } from "./zypper.ts";
 

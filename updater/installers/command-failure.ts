@@ -1,6 +1,6 @@
 import type { UpgradeReason } from "../../core/versions/upgrade-reason.ts";
 import type { CommandResult } from "../run-command.ts";
-import { UpgradeError } from "../upgrade-error.ts";
+import { UpgradeError } from "../tick/upgrade-error.ts";
 
 /** Purpose of a command: the same message has different meanings while reading the index and while fetching a package. */
 export type Step = "refresh" | "download" | "install" | "other";

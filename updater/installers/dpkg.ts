@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { fromPackageVersion } from "../installer.ts";
 import type { RunOnHost } from "./host-command.ts";
+import { fromPackageVersion } from "./installer.ts";
 import { fetched, keptFolder } from "./kept-packages.ts";
 import { clearMark, interrupted } from "./transaction-mark.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { silentLog } from "../../core/log/log.ts";
-import { UpgradeError } from "../upgrade-error.ts";
+import { UpgradeError } from "../tick/upgrade-error.ts";
 import { childEnvironment, repositoryAddress, waitWhileBusy } from "./host-command.ts";
 
 describe("the repository's address", () => {

@@ -5,10 +5,10 @@ import type { Log } from "../../core/log/log.ts";
 import { chooseProxy, type Env } from "../../core/transport/dial/choose-proxy.ts";
 import type { ProxyUrl } from "../../core/transport/dial/proxy-url.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
-import type { InstallerDeps } from "../installer.ts";
 import { type CommandResult, runCommand, standardPath } from "../run-command.ts";
-import { UpgradeError } from "../upgrade-error.ts";
+import { UpgradeError } from "../tick/upgrade-error.ts";
 import { commandFailure, type Step } from "./command-failure.ts";
+import type { InstallerDeps } from "./installer.ts";
 
 export interface HostCommand {
   readonly file: string;

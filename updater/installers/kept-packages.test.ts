@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { silentLog } from "../../core/log/log.ts";
 import type { UpgradeReason } from "../../core/versions/upgrade-reason.ts";
-import { UpgradeError } from "../upgrade-error.ts";
+import { UpgradeError } from "../tick/upgrade-error.ts";
 import { withKeptPackage } from "./kept-packages.ts";
 
 /** Actions in order. */

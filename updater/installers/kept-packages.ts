@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { errorText } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { UpgradeReason } from "../../core/versions/upgrade-reason.ts";
-import type { InstallerDeps } from "../installer.ts";
-import { UpgradeError } from "../upgrade-error.ts";
+import { UpgradeError } from "../tick/upgrade-error.ts";
+import type { InstallerDeps } from "./installer.ts";
 
 /** Folder of kept packages, written only by root: each was checked when it was fetched. */
 export const keptFolder = "/var/cache/platform-upgrade";

@@ -1,7 +1,7 @@
 import { readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { fromPackageVersion } from "../installer.ts";
 import type { RunOnHost } from "./host-command.ts";
+import { fromPackageVersion } from "./installer.ts";
 import { keptPackage } from "./kept-packages.ts";
 import { clearMark, interrupted } from "./transaction-mark.ts";
 

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { compareVersions } from "../../core/versions/compare-versions.ts";
-import { type Installer, type InstallerDeps, toPackageVersion } from "../installer.ts";
-import { UpgradeError } from "../upgrade-error.ts";
+import { UpgradeError } from "../tick/upgrade-error.ts";
 import { spaceShortage } from "./free-space.ts";
 import { createRunOnHost, type RunOnHost } from "./host-command.ts";
+import { type Installer, type InstallerDeps, toPackageVersion } from "./installer.ts";
 import { keptFolder, keptPackage, tryToKeep, withKeptPackage } from "./kept-packages.ts";
 import { findRpm, healRpmHost } from "./rpm.ts";
 import { marked } from "./transaction-mark.ts";

@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { CommandResult } from "../run-command.ts";
-import { UpgradeError } from "../upgrade-error.ts";
+import { UpgradeError } from "../tick/upgrade-error.ts";
 import type { HostCommand, RunOnHost } from "./host-command.ts";
 import { fetched, keptFolder } from "./kept-packages.ts";
 

@@ -3,14 +3,14 @@ import type { Log } from "../../core/log/log.ts";
 import { httpsGet } from "../../core/transport/dial/https-get.ts";
 import { trustedRoots } from "../../core/transport/dial/start-tls.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
-import { askEndpoint } from "../endpoint.ts";
-import type { EndpointAnswer } from "../endpoint-answer.ts";
-import { judgeProof, type Proof } from "../judge-proof.ts";
+import { askEndpoint } from "../endpoint/endpoint.ts";
+import type { EndpointAnswer } from "../endpoint/endpoint-answer.ts";
+import { judgeProof, type Proof } from "../endpoint/judge-proof.ts";
 import type { Endpoint } from "../settings.ts";
-import { jsonOf, objectOf, textOf } from "./json-value.ts";
-import type { SharedState } from "./shared-state.ts";
-import type { WantedVersion } from "./update-decision.ts";
-import type { AskFacts } from "./update-run.ts";
+import { jsonOf, objectOf, textOf } from "./cluster/json-value.ts";
+import type { SharedState } from "./cluster/shared-state.ts";
+import type { WantedVersion } from "./update/update-decision.ts";
+import type { AskFacts } from "./update/update-run.ts";
 
 export interface AskOptions {
   readonly endpoint: Endpoint;

@@ -4,9 +4,9 @@ import type { LogLevel } from "../../core/log/log.ts";
 import { type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
 import { parseVersion } from "../../core/versions/compare-versions.ts";
 import { type Endpoint, parseEndpoint } from "../settings.ts";
-import { UpgradeError } from "../upgrade-error.ts";
-import { parseImage } from "./image-reference.ts";
-import type { WorkloadKind } from "./workload.ts";
+import { UpgradeError } from "../tick/upgrade-error.ts";
+import type { WorkloadKind } from "./cluster/workload.ts";
+import { parseImage } from "./images/image-reference.ts";
 
 /** Settings of the controller, from its command line, which the chart writes. */
 export interface KubeSettings {

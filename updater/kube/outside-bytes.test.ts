@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { someRuns } from "../../test/fuzz/some-runs.ts";
-import { decideUpdate } from "./decide-update.ts";
-import { parseImage, tagOfVersion, versionOfImage } from "./image-reference.ts";
-import { workloadOfEvent } from "./kube-cluster.ts";
-import { parsePod, podFault } from "./kube-pod.ts";
-import { parseSharedState } from "./shared-state.ts";
+import { workloadOfEvent } from "./cluster/kube-cluster.ts";
+import { parsePod, podFault } from "./cluster/kube-pod.ts";
+import { parseSharedState } from "./cluster/shared-state.ts";
+import { parseWorkload } from "./cluster/workload.ts";
+import { parseImage, tagOfVersion, versionOfImage } from "./images/image-reference.ts";
 import { calmFacts, calmWorkload, signed, wants } from "./testing/update-facts.ts";
-import { encodeMemory, memoryAnnotation, parseMemory } from "./update-memory.ts";
-import { encodeStatus, isNews } from "./update-status.ts";
-import { parseWorkload } from "./workload.ts";
+import { decideUpdate } from "./update/decide-update.ts";
+import { encodeMemory, memoryAnnotation, parseMemory } from "./update/update-memory.ts";
+import { encodeStatus, isNews } from "./update/update-status.ts";
 
 /** Objects with the names that are read, and anything as their values. */
 const names = [

@@ -8,7 +8,7 @@ import { Reconciler } from "./reconcile.ts";
 import { serveProbes } from "./serve-probes.ts";
 import { FakeCluster } from "./testing/fake-cluster.ts";
 import { fakeWorld, openWindow } from "./testing/fake-world.ts";
-import type { UpdateEnding } from "./update-run.ts";
+import type { UpdateEnding } from "./update/update-run.ts";
 
 /** A reconciler that leads; each of its pauses is answered by the script, which may change the cluster and wake it. */
 async function play(script: readonly ((fake: FakeCluster, poke: () => void) => void)[]) {

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { errorText } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { UpgradeReason } from "../../core/versions/upgrade-reason.ts";
-import type { Leader } from "./leader.ts";
-import { runUpdate } from "./run-update.ts";
-import type { UpdateEnding, UpdateWorld } from "./update-run.ts";
+import type { Leader } from "./cluster/leader.ts";
+import { runUpdate } from "./update/run-update.ts";
+import type { UpdateEnding, UpdateWorld } from "./update/update-run.ts";
 
 export interface ReconcileOptions {
   readonly leader: Pick<Leader, "elected">;

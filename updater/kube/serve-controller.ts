@@ -10,18 +10,18 @@ import { trustedRoots } from "../../core/transport/dial/start-tls.ts";
 import { formatHostPort } from "../../core/transport/host-port.ts";
 import { version } from "../../core/versions/version.ts";
 import { askWanted } from "./ask-wanted.ts";
-import { checkImage } from "./check-image.ts";
+import { KubeCluster } from "./cluster/kube-cluster.ts";
+import { Leader } from "./cluster/leader.ts";
+import { LeaseObject } from "./cluster/lease.ts";
+import { watchWorkload } from "./cluster/watch-workload.ts";
 import { ControllerState } from "./controller-state.ts";
-import { KubeCluster } from "./kube-cluster.ts";
+import { checkImage } from "./images/check-image.ts";
+import { RegistryReader } from "./images/registry.ts";
 import type { KubeSettings } from "./kube-settings.ts";
-import { Leader } from "./leader.ts";
-import { LeaseObject } from "./lease.ts";
 import { Reconciler } from "./reconcile.ts";
-import { RegistryReader } from "./registry.ts";
 import { serveProbes } from "./serve-probes.ts";
-import { Sightings } from "./sightings.ts";
-import type { UpdateWorld } from "./update-run.ts";
-import { watchWorkload } from "./watch-workload.ts";
+import { Sightings } from "./update/sightings.ts";
+import type { UpdateWorld } from "./update/update-run.ts";
 
 export interface ControllerDeps {
   /** The cluster that this controller is a pod of. */

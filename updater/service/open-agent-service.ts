@@ -5,9 +5,9 @@ import type { Log } from "../../core/log/log.ts";
 import { unixGet } from "../../core/transport/dial/get-over.ts";
 import { configurationStatuses } from "../configuration-errors.ts";
 import { type CommandResult, runCommand, standardPath } from "../run-command.ts";
-import type { AgentFacts, AgentService, WatchOptions, WatchResult } from "../service.ts";
-import { UpgradeError } from "../upgrade-error.ts";
+import { UpgradeError } from "../tick/upgrade-error.ts";
 import { type AgentStatus, isActive, parseAgentStatus, parseUnitState, shownProperties, type UnitState } from "./agent-status.ts";
+import type { AgentFacts, AgentService, WatchOptions, WatchResult } from "./service.ts";
 import { type Look, type Watch, watchAgent } from "./watch-agent.ts";
 
 export interface AgentServiceDeps {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { WatchResult } from "../service.ts";
 import type { AgentStatus, UnitState } from "./agent-status.ts";
+import type { WatchResult } from "./service.ts";
 import { type Expected, type Look, type Watch, watchAgent } from "./watch-agent.ts";
 
 const running: UnitState = { activeState: "active", subState: "running", unitFileState: "enabled", mainPid: 20, restarts: 0 };

@@ -1,6 +1,6 @@
 import { configurationErrors, configurationStatuses } from "../configuration-errors.ts";
-import type { Fault, Unhealthy, WatchResult } from "../service.ts";
 import { type AgentStatus, isActive, type UnitState } from "./agent-status.ts";
+import type { Fault, Unhealthy, WatchResult } from "./service.ts";
 
 /** One check of the agent. */
 export interface Look {

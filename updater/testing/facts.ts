@@ -1,7 +1,7 @@
-import type { Facts } from "../decide.ts";
-import type { EndpointAnswer } from "../endpoint-answer.ts";
-import type { SkippedVersion, UpgradeInProgress } from "../parse-state.ts";
-import type { Schedule } from "../schedule.ts";
+import type { EndpointAnswer } from "../endpoint/endpoint-answer.ts";
+import type { SkippedVersion, UpgradeInProgress } from "../state/parse-state.ts";
+import type { Facts } from "../tick/decide.ts";
+import type { Schedule } from "../tick/schedule.ts";
 
 /** Facts of a healthy host at 1.0.0, at second 1500 of a window from 1000 to 2000. */
 export const calmFacts: Facts = {

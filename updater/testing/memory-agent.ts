@@ -1,5 +1,5 @@
-import type { AgentFacts, AgentService, Fault, WatchOptions, WatchResult } from "../service.ts";
-import type { UpgradeError } from "../upgrade-error.ts";
+import type { AgentFacts, AgentService, Fault, WatchOptions, WatchResult } from "../service/service.ts";
+import type { UpgradeError } from "../tick/upgrade-error.ts";
 import type { MortalRun } from "./mortal-run.ts";
 
 /**

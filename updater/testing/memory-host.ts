@@ -1,8 +1,8 @@
-import type { EndpointAnswer } from "../endpoint-answer.ts";
+import type { EndpointAnswer } from "../endpoint/endpoint-answer.ts";
 import type { World } from "../open-world.ts";
-import { parseState, type UpdaterState } from "../parse-state.ts";
-import { type Schedule, windowAt } from "../schedule.ts";
-import type { FoundState } from "../state.ts";
+import { parseState, type UpdaterState } from "../state/parse-state.ts";
+import type { FoundState } from "../state/state.ts";
+import { type Schedule, windowAt } from "../tick/schedule.ts";
 import { type AgentSurroundings, configFile, MemoryAgent, type Quality } from "./memory-agent.ts";
 import { type Half, MemoryPackages, packageName, updaterName } from "./memory-packages.ts";
 import { MortalRun } from "./mortal-run.ts";

@@ -1,6 +1,6 @@
 import { compareVersions } from "../../core/versions/compare-versions.ts";
-import type { Installer } from "../installer.ts";
-import { UpgradeError } from "../upgrade-error.ts";
+import type { Installer } from "../installers/installer.ts";
+import { UpgradeError } from "../tick/upgrade-error.ts";
 import type { MortalRun } from "./mortal-run.ts";
 
 export const packageName = "platform-ent";

@@ -1,5 +1,5 @@
-import { runTick } from "../run-tick.ts";
-import type { Ending } from "../tick.ts";
+import { runTick } from "../tick/run-tick.ts";
+import type { Ending } from "../tick/tick.ts";
 import type { MemoryHost } from "./memory-host.ts";
 
 /** One run; undefined when it was killed. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { inCluster } from "../../../core/kubernetes/in-cluster.ts";
 import { createLog } from "../../../core/log/log.ts";
-import { type JsonObject, jsonOf, objectOf, textOf } from "../../../updater/kube/json-value.ts";
+import { type JsonObject, jsonOf, objectOf, textOf } from "../../../updater/kube/cluster/json-value.ts";
 import { parseKubeSettings } from "../../../updater/kube/kube-settings.ts";
 import { type ControllerDeps, serveController } from "../../../updater/kube/serve-controller.ts";
 import type { ImageKey, OciRegistry } from "../oci-registry.ts";

@@ -1,4 +1,4 @@
-import { jsonOf, listOf, objectOf, textOf, textsOf } from "../../../updater/kube/json-value.ts";
+import { jsonOf, listOf, objectOf, textOf, textsOf } from "../../../updater/kube/cluster/json-value.ts";
 import { until } from "../until.ts";
 import type { KubeApi } from "./kube-api.ts";
 

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { listOf, objectOf, textOf } from "../../../updater/kube/json-value.ts";
+import { listOf, objectOf, textOf } from "../../../updater/kube/cluster/json-value.ts";
 import { output } from "../program.ts";
 import { until } from "../until.ts";
 import { mergePatch } from "./kube-api.ts";

@@ -1,5 +1,5 @@
-import { versionOfImage } from "../../../updater/kube/image-reference.ts";
-import { jsonOf, listOf, objectOf, textOf } from "../../../updater/kube/json-value.ts";
+import { jsonOf, listOf, objectOf, textOf } from "../../../updater/kube/cluster/json-value.ts";
+import { versionOfImage } from "../../../updater/kube/images/image-reference.ts";
 import type { RelayedRequest } from "./api-relay.ts";
 
 /**

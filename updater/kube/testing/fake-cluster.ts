@@ -2,9 +2,9 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { ApiRequest, KubernetesRequests } from "../../../core/kubernetes/kubernetes-api.ts";
 import type { HttpAnswer } from "../../../core/transport/dial/get-over.ts";
 import type { HttpStream } from "../../../core/transport/dial/http-origin.ts";
-import { type JsonObject, objectOf, textOf } from "../json-value.ts";
-import type { LeaseNote } from "../leader.ts";
-import { Sightings } from "../sightings.ts";
+import { type JsonObject, objectOf, textOf } from "../cluster/json-value.ts";
+import type { LeaseNote } from "../cluster/leader.ts";
+import { Sightings } from "../update/sightings.ts";
 import { FakeStatefulSet, type Quality } from "./fake-stateful-set.ts";
 
 /** One write that the API server has applied. */

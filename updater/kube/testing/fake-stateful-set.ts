@@ -1,5 +1,5 @@
-import { versionOfImage } from "../image-reference.ts";
-import { type JsonObject, listOf, objectOf, textOf } from "../json-value.ts";
+import { type JsonObject, listOf, objectOf, textOf } from "../cluster/json-value.ts";
+import { versionOfImage } from "../images/image-reference.ts";
 
 /** How an image behaves: `crash` ends again and again, `choosy` too, unless the configuration is right; `pull` cannot be pulled, `mute` runs and never becomes ready. */
 export type Quality = "good" | "crash" | "choosy" | "pull" | "mute";

@@ -1,9 +1,9 @@
 import type { KubernetesRequests } from "../../../core/kubernetes/kubernetes-api.ts";
 import { silentLog } from "../../../core/log/log.ts";
-import { KubeCluster } from "../kube-cluster.ts";
-import { runUpdate } from "../run-update.ts";
-import type { ImageVerdict, WantedVersion } from "../update-decision.ts";
-import type { UpdateEnding, UpdateWorld } from "../update-run.ts";
+import { KubeCluster } from "../cluster/kube-cluster.ts";
+import { runUpdate } from "../update/run-update.ts";
+import type { ImageVerdict, WantedVersion } from "../update/update-decision.ts";
+import type { UpdateEnding, UpdateWorld } from "../update/update-run.ts";
 import type { FakeCluster } from "./fake-cluster.ts";
 import { digest, wants } from "./update-facts.ts";
 

@@ -1,9 +1,9 @@
-import type { EndpointAnswer } from "../../endpoint-answer.ts";
-import type { Proof } from "../../judge-proof.ts";
-import type { KubePod } from "../kube-pod.ts";
-import type { UpdateFacts, WantedVersion } from "../update-decision.ts";
-import { emptyMemory, type UpdateInProgress, type UpdateMemory } from "../update-memory.ts";
-import type { Workload } from "../workload.ts";
+import type { EndpointAnswer } from "../../endpoint/endpoint-answer.ts";
+import type { Proof } from "../../endpoint/judge-proof.ts";
+import type { KubePod } from "../cluster/kube-pod.ts";
+import type { Workload } from "../cluster/workload.ts";
+import type { UpdateFacts, WantedVersion } from "../update/update-decision.ts";
+import { emptyMemory, type UpdateInProgress, type UpdateMemory } from "../update/update-memory.ts";
 
 export const name = "registry.example.com/platform-ent";
 export const digest = `sha256:${"d".repeat(64)}`;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decideUpdate } from "../decide-update.ts";
+import { decideUpdate } from "../update/decide-update.ts";
 import { calmFacts, image } from "./update-facts.ts";
 
 /** Facts that differ from the calm ones, and a part of the decision. */
