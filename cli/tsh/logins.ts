@@ -47,7 +47,7 @@ export async function logout(call: Call): Promise<Result> {
   const all = async (): Promise<readonly string[]> => [...new Set([...stored.map(({ name }) => name), ...(await leftProfiles(home))])];
   const names = proxy === undefined ? await all() : [profileName(await storedProxy(home, proxy))];
   const leaving = stored.filter(({ name }) => names.includes(name));
-  const settings = await forgetSettings(call.io.env, leaving, stored);
+  const { left: settings, notes } = await forgetSettings(call.io.env, leaving, stored);
   const removed: string[] = [];
   const kept: string[] = [];
   for (const name of names) {
@@ -58,21 +58,22 @@ export async function logout(call: Call): Promise<Result> {
   const leftovers = [...settings, ...kept, ...current];
   const nobody = kept.length === 0 ? "Nobody was logged in." : "";
   const text = removed.length === 0 ? nobody : `Logged out of ${removed.map(shownName).join(", ")}.`;
-  return { data: { removed }, text, notes: leftovers, ...(leftovers.length > 0 && { status: 1 }) };
+  return { data: { removed }, text, notes: [...notes, ...leftovers], ...(leftovers.length > 0 && { status: 1 }) };
 }
 
-/** Removes what logins have written into the files of other programs; keys go even when that fails. Returns a sentence for each thing that is left. */
+/** Removes what logins have written into the files of other programs; keys go even when that fails. Returns a sentence for each thing that is left, and what kubectl uses now. */
 async function forgetSettings(
   env: Call["io"]["env"],
   leaving: readonly StoredProfile[],
   stored: readonly StoredProfile[],
-): Promise<readonly string[]> {
+): Promise<{ readonly left: readonly string[]; readonly notes: readonly string[] }> {
   const { forgetDatabases } = await import("./db/forget-databases.ts");
   const { forgetKubes, otherContexts } = await import("./kube/kube-login.ts");
   const known = leaving.flatMap(({ facts }) => facts ?? []);
   const databases = await forgetDatabases(env, known).then(() => [], failed("The settings of databases for clients are still there"));
   const clusters = [...new Set(known.map(({ cluster }) => cluster))];
-  const forgotten = doAll(clusters.map((cluster) => () => forgetKubes(env, cluster)));
+  const selections: string[] = [];
+  const forgotten = doAll(clusters.map((cluster) => async () => void selections.push(...(await forgetKubes(env, cluster)).notes)));
   const kubes = await forgotten.then(() => [], failed("The contexts of kubectl are still there"));
   const damaged = leaving.filter(({ facts }) => facts === undefined).map(({ name }) => shownName(name));
   const others =
@@ -86,7 +87,7 @@ async function forgetSettings(
     (context) =>
       `The profile ${damaged.join(", ")} was damaged, and this context of kubectl may be from it: ${context}; if no other login has written it, remove it with: ${shellQuote(["kubectl", "config", "delete-context", context])}`,
   );
-  return [...databases, ...kubes, ...contexts];
+  return { left: [...databases, ...kubes, ...contexts], notes: selections.slice(-1) };
 }
 
 /** `host:port` of a profile. */

@@ -61,7 +61,7 @@ export async function logoutKube(call: Call): Promise<Result> {
   const home = tshHome(call.io.env);
   const facts = await loadFacts(home, proxyOption(call));
   const [name] = call.args;
-  const removed = await forgetKubes(call.io.env, facts.cluster, name === undefined ? undefined : [name]);
+  const { removed, notes } = await forgetKubes(call.io.env, facts.cluster, name === undefined ? undefined : [name]);
   await dropCertificates(home, facts.proxy, name === undefined ? { kind: "kube" } : { kind: "kube", names: [name] });
   if (name !== undefined && removed.length === 0) {
     throw new PlatformError("not_found", `you are not logged in to a Kubernetes cluster ${JSON.stringify(name.slice(0, 64))}`, {
@@ -70,15 +70,17 @@ export async function logoutKube(call: Call): Promise<Result> {
   }
   const text =
     removed.length === 0 ? "You were not logged in to any Kubernetes cluster." : `Logged out of Kubernetes clusters: ${removed.join(", ")}.`;
-  return { ...textResult(text), data: { removed } };
+  return { ...textResult(text, notes), data: { removed } };
 }
 
 /**
- * Removes the entries of these Kubernetes clusters of a cluster, or of all, from the user's kubeconfigs; returns their names. A file that cannot be changed does
- * not keep the others from it: throws at the end, as `changeKubeconfig`.
+ * Removes the entries of these Kubernetes clusters of a cluster, or of all, from the user's kubeconfigs; returns their names, and a note when
+ * another context is selected now: what kubectl does next goes there. A file that cannot be changed does not keep the others from it: throws at the end, as
+ * `changeKubeconfig`.
  */
-export async function forgetKubes(env: Call["io"]["env"], cluster: string, names?: readonly string[]): Promise<readonly string[]> {
+export async function forgetKubes(env: Call["io"]["env"], cluster: string, names?: readonly string[]): Promise<ForgottenKubes> {
   const removed = new Set<string>();
+  const before = await selectedContext(env);
   const forgetIn = async (path: string): Promise<void> => {
     const own = ownContexts(await readKubeconfig(path)).filter((one) => one.cluster === cluster && names?.includes(one.kube) !== false);
     if (own.length === 0) return;
@@ -86,7 +88,24 @@ export async function forgetKubes(env: Call["io"]["env"], cluster: string, names
     for (const { kube } of own) removed.add(kube);
   };
   await doAll(kubeconfigPaths(env).map((path) => () => forgetIn(path)));
-  return [...removed].sort();
+  const after = await selectedContext(env);
+  const now = after === "" ? "No context is selected for kubectl now." : `The context ${after} is selected for kubectl again.`;
+  return { removed: [...removed].sort(), notes: after === before ? [] : [now] };
+}
+
+interface ForgottenKubes {
+  /** Names of the Kubernetes clusters. */
+  readonly removed: readonly string[];
+  readonly notes: readonly string[];
+}
+
+/** The context that kubectl uses: of the first file that selects one. Empty: none, or the files cannot be read. */
+async function selectedContext(env: Call["io"]["env"]): Promise<string> {
+  for (const path of kubeconfigPaths(env)) {
+    const config = await readKubeconfig(path).catch(() => undefined);
+    if (config !== undefined && config.currentContext !== "") return config.currentContext;
+  }
+  return "";
 }
 
 /** The names of contexts that a tsh wrote for other clusters than these. A kubeconfig that cannot be read has none. */
