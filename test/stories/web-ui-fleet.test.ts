@@ -62,6 +62,7 @@ describe.skipIf(!hasProgram("chromium"))("updates and the audit log in the Web U
   test("a change of the maintenance window in the page is what tctl gets", async () => {
     await page.goto(`${site}/web/updates`);
     await page.getByRole("button", { name: "Maintenance window…" }).click();
+    await page.getByRole("dialog", { name: "Maintenance window", exact: true }).waitFor();
     const text = page.getByLabel("Document in YAML");
     const next = page.getByRole("region", { name: "The next windows, once this is saved" });
     await page.getByLabel("Begins at").selectOption("20");
@@ -74,6 +75,10 @@ describe.skipIf(!hasProgram("chromium"))("updates and the audit log in the Web U
       .waitFor();
     expect(await faultsOf(page)).toEqual([]);
     await picture("window-fields");
+    const comments = page.getByText("Comments (#) are not stored");
+    expect(await comments.count()).toBe(0);
+    await text.fill(`# the window of all\n${await text.inputValue()}`);
+    await comments.waitFor();
     await text.fill((await text.inputValue()).replace("utc_start_hour: 20", "utc_start_hour: 21"));
     await expect.poll(() => page.getByLabel("Begins at").inputValue()).toBe("21");
     await page.getByRole("button", { name: "Save" }).click();
@@ -104,6 +109,13 @@ describe.skipIf(!hasProgram("chromium"))("updates and the audit log in the Web U
     await expect.poll(() => text.inputValue()).toContain("from: 2026-01-01");
     expect(await faultsOf(page)).toEqual([]);
     await picture("freezes");
+    const wide = page.viewportSize() ?? { width: 1280, height: 800 };
+    await page.setViewportSize({ width: 320, height: 640 });
+    await next.getByRole("columnheader", { name: "Freeze" }).waitFor();
+    await next.getByText("end of the year").first().waitFor();
+    expect(await faultsOf(page)).toEqual([]);
+    await picture("freezes-narrow");
+    await page.setViewportSize(wide);
     await page.getByRole("button", { name: "Save" }).press("Enter");
     await page.getByText("default has been saved.").waitFor();
     expect(await stored()).toMatchObject({ spec: { freezes: [{ from: "2026-01-01", to: "2100-01-02", reason: "end of the year" }] } });

@@ -6,12 +6,15 @@ import { can } from "../api/session.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { notify, sentenceOf } from "../parts/notice.tsx";
 import { Answer } from "../parts/page.tsx";
+import { hasComment } from "../text/has-comment.ts";
 
 export interface DocumentEditorFacts {
   readonly kind: string;
   readonly noun: string;
   /** Left out: a new one. */
   readonly name?: string;
+  /** Default: its name. */
+  readonly title?: string;
   /** YAML that a new one begins with. */
   readonly example?: string | undefined;
   /** Shown beside the text. */
@@ -31,13 +34,23 @@ export interface BesideFacts {
 }
 
 /** One resource as YAML. A change that another admin made meanwhile is reported, not overwritten: the text carries the revision. */
-export function DocumentEditor({ kind, noun, name, example = "", beside, actions, close, saved }: DocumentEditorFacts) {
+export function DocumentEditor({
+  kind,
+  noun,
+  name,
+  title = name ?? `New ${noun}`,
+  example = "",
+  beside,
+  actions,
+  close,
+  saved,
+}: DocumentEditorFacts) {
   const path = `/documents/${kind}/${encodeURIComponent(name ?? "")}`;
   const load = async (signal: AbortSignal): Promise<string> => (name === undefined ? example : (await call<{ yaml: string }>(path, { signal })).yaml);
   const loaded = useLoaded(`${kind}/${name ?? ""}`, load, { isKept: true });
   const [isChanged, setChanged] = useState(false);
   return (
-    <Dialog title={name === undefined ? `New ${noun}` : name} close={close} wide isKept={isChanged}>
+    <Dialog title={title} close={close} wide isKept={isChanged}>
       <Answer of={loaded}>
         {(yaml) => <Editor key={yaml} {...{ kind, name, yaml, beside, actions, close, saved }} reload={loaded.reload} changed={setChanged} />}
       </Answer>
@@ -89,6 +102,11 @@ function Editor({ kind, name, yaml, beside: Beside, actions, reload, changed, cl
             value={text}
             onInput={(event) => setText(event.currentTarget.value)}
           />
+          {hasComment(text) && (
+            <p class="quiet" role="status">
+              Comments (#) are not stored: the cluster keeps the fields alone, and a change in a form removes them from this text.
+            </p>
+          )}
         </div>
         {Beside !== undefined && <Beside yaml={text} change={setText} hold={hold} />}
       </div>

@@ -44,7 +44,7 @@ export function OnlyDocument({ kind, name, title, example, beside, saved }: Only
         <DocumentEditor
           kind={kind}
           noun={title.toLowerCase()}
-          {...(open === "stored" && { name })}
+          {...(open === "stored" && { name, title })}
           example={example}
           beside={beside}
           close={close}

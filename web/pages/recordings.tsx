@@ -64,6 +64,7 @@ function columnsOf(show: (recording: Recording) => void): readonly Column<Record
       title: "Where",
       by: recordedPlace,
       share: 3,
+      narrow: 38,
       cell: (recording) => (
         <button type="button" class="link" onClick={() => show(recording)}>
           {recordedPlace(recording)}
@@ -71,7 +72,7 @@ function columnsOf(show: (recording: Recording) => void): readonly Column<Record
       ),
     },
     { id: "user", title: "User", by: ({ user }) => user, cell: ({ user }) => user },
-    { id: "started", title: "Started", by: ({ started }) => Date.parse(started), cell: ({ started }) => <TimeText at={started} short /> },
+    { id: "started", title: "Started", by: ({ started }) => Date.parse(started), narrow: 34, cell: ({ started }) => <TimeText at={started} short /> },
     { id: "length", title: "Length", by: lengthOf, wide: true, share: 1, cell: (one) => (one.ended === undefined ? "" : lengthText(lengthOf(one))) },
     { id: "size", title: "Size", by: ({ bytes }) => bytes, wide: true, share: 1, cell: ({ bytes }) => sizeText(bytes) },
     { id: "state", title: "State", by: ({ state }) => state, wide: true, cell: ({ state }) => <RecordingState state={state} /> },

@@ -56,6 +56,7 @@ function columnsOf(show: (session: ListedSession) => void, present: ReadonlyMap<
       title: "Where",
       by: (session) => (session.pod === undefined ? session.server_name : sessionPlace(session)),
       share: 3,
+      narrow: 38,
       cell: (session) => (
         <>
           <button type="button" class="link" onClick={() => show(session)}>
@@ -66,7 +67,7 @@ function columnsOf(show: (session: ListedSession) => void, present: ReadonlyMap<
       ),
     },
     { id: "user", title: "User", by: ({ user }) => user, cell: ({ user }) => user },
-    { id: "started", title: "Started", by: ({ started }) => Date.parse(started), cell: ({ started }) => <TimeText at={started} ago /> },
+    { id: "started", title: "Started", by: ({ started }) => Date.parse(started), narrow: 34, cell: ({ started }) => <TimeText at={started} ago /> },
     {
       id: "joined",
       title: "Joined by",

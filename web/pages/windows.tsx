@@ -73,8 +73,9 @@ function columnsOf(zone: string | undefined, hasFreeze: boolean): readonly Colum
     title,
     wide,
     share: 3,
+    ...(hasFreeze && zone === undefined && !wide && { narrow: 58 }),
     by: ({ start }) => Date.parse(start),
-    cell: ({ start, stop }) => spanText({ start: new Date(start), stop: new Date(stop) }, name),
+    cell: ({ start, stop }) => <time dateTime={start}>{spanText({ start: new Date(start), stop: new Date(stop) }, name)}</time>,
   });
   return [
     inZone("own", undefined, `Your zone (${ownZone})`),
@@ -87,7 +88,6 @@ function columnsOf(zone: string | undefined, hasFreeze: boolean): readonly Colum
 const freeze: Column<Window> = {
   id: "freeze",
   title: "Freeze",
-  wide: true,
   share: 2,
   cell: ({ frozen }) => frozen !== undefined && <StateText tone="warn">{frozen}</StateText>,
 };

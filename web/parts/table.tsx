@@ -13,6 +13,8 @@ export interface Column<Row> {
   readonly wide?: boolean;
   /** Share of the width, beside the others; default 2. */
   readonly share?: number;
+  /** The same where the page is narrow, percent; default 40 for the first column, and what is left in equal parts for the others. */
+  readonly narrow?: number;
 }
 
 export interface TableFacts<Row> {
@@ -84,10 +86,11 @@ interface HeadingFacts<Row> {
 }
 
 /** A heading that sorts: once up, once more down. */
-function Heading<Row>({ column: { id, title, by, wide, share = 2 }, order, choose, total }: HeadingFacts<Row>) {
+function Heading<Row>({ column: { id, title, by, wide, share = 2, narrow }, order, choose, total }: HeadingFacts<Row>) {
   const isChosen = order.id === id;
   const all = total.reduce((sum, column) => sum + (column.share ?? 2), 0);
-  const look = { scope: "col", class: wide === true ? "only-wide" : "", style: { "--share": `${(share / all) * 100}%` } } as const;
+  const style = { "--share": `${(share / all) * 100}%`, ...(narrow !== undefined && { "--narrow": `${narrow}%` }) };
+  const look = { scope: "col", class: wide === true ? "only-wide" : "", style } as const;
   if (by === undefined) return <th {...look}>{title}</th>;
   return (
     <th {...look} aria-sort={isChosen ? (order.down ? "descending" : "ascending") : "none"}>
