@@ -112,7 +112,7 @@ describe.skipIf(!hasProgram("chromium"))("updates and the audit log in the Web U
     const wide = page.viewportSize() ?? { width: 1280, height: 800 };
     await page.setViewportSize({ width: 320, height: 640 });
     await next.getByRole("columnheader", { name: "Freeze" }).waitFor();
-    await next.getByText("end of the year").first().waitFor();
+    await next.getByText("end of the year").first().scrollIntoViewIfNeeded();
     expect(await faultsOf(page)).toEqual([]);
     await picture("freezes-narrow");
     await page.setViewportSize(wide);

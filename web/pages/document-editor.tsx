@@ -58,6 +58,14 @@ export function DocumentEditor({
   );
 }
 
+function CommentNote() {
+  return (
+    <p class="quiet" role="status">
+      Comments (#) are not stored: the cluster keeps the fields alone, and a change in a form removes them from this text.
+    </p>
+  );
+}
+
 interface EditorFacts {
   readonly kind: string;
   readonly name: string | undefined;
@@ -102,11 +110,7 @@ function Editor({ kind, name, yaml, beside: Beside, actions, reload, changed, cl
             value={text}
             onInput={(event) => setText(event.currentTarget.value)}
           />
-          {hasComment(text) && (
-            <p class="quiet" role="status">
-              Comments (#) are not stored: the cluster keeps the fields alone, and a change in a form removes them from this text.
-            </p>
-          )}
+          {hasComment(text) && <CommentNote />}
         </div>
         {Beside !== undefined && <Beside yaml={text} change={setText} hold={hold} />}
       </div>

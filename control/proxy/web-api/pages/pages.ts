@@ -116,8 +116,8 @@ export function failurePage(error: PlatformError): string {
 }
 
 function errorBox({ message, hint }: PlatformError): string {
-  const capital = message.charAt(0).toUpperCase() + message.slice(1);
-  return `<p class="error" role="alert">${escapeHtml(capital)}.${hint === undefined ? "" : `<br>${escapeHtml(hint)}`}</p>`;
+  const sentence = (text: string): string => `${escapeHtml(text.charAt(0).toUpperCase() + text.slice(1))}.`;
+  return `<p class="error" role="alert">${sentence(message)}${hint === undefined ? "" : `<br>${sentence(hint)}`}</p>`;
 }
 
 /** A whole page around `body`, which is HTML. It needs no scripts and no external resources. */
