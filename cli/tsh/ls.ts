@@ -1,6 +1,7 @@
 import type { Node } from "../../core/resources/node.ts";
 import { listHosts } from "../auth-lists.ts";
 import type { Call } from "../command.ts";
+import { emptyNotes } from "../empty-list.ts";
 import { type HostFilter, hostFilter } from "../host-filter.ts";
 import type { CliIo } from "../io.ts";
 import type { Result } from "../output.ts";
@@ -17,7 +18,8 @@ export async function ls(call: Call): Promise<Result> {
   const filter = hostFilter(call);
   const nodes = await reachableHosts(call.io, await chosenProfile(call), filter);
   const verbose = call.options.flag("verbose");
-  return { data: nodes, text: nodesTable(nodes, verbose), names: nodes.map(({ spec }) => spec.hostname) };
+  const notes = emptyNotes(call, nodes, { noun: "host", labels: "node_labels" });
+  return { data: nodes, text: nodesTable(nodes, verbose), names: nodes.map(({ spec }) => spec.hostname), notes };
 }
 
 /** The hosts that match and that the roles allow, by name. */

@@ -2,6 +2,7 @@ import { PlatformError, toPlatformError } from "../../../core/errors/platform-er
 import { appFacts } from "../../../core/resources/app-details.ts";
 import { targetPort } from "../../../core/resources/tcp-ports.ts";
 import type { Call } from "../../command.ts";
+import { emptyNotes, offered } from "../../empty-list.ts";
 import type { CliIo } from "../../io.ts";
 import { type Result, textResult } from "../../output.ts";
 import { chosenProfile } from "../../profile/choose-profile.ts";
@@ -35,7 +36,8 @@ export async function listApps(call: Call): Promise<Result> {
     renderLabels(labels),
   ]);
   const text = renderTable(["Application", "Type", "Public Address", "Ports", "Agents", "Labels"], rows);
-  return { data: apps, text, names: [...new Set(apps.map(({ name }) => name))] };
+  const notes = emptyNotes(call, apps, { noun: "application", labels: "app_labels", needs: offered });
+  return { data: apps, text, names: [...new Set(apps.map(({ name }) => name))], notes };
 }
 
 /** `tsh proxy app NAME --port=LOCAL[:TARGET]`: each connection to a local port goes to the application, until it is interrupted. */

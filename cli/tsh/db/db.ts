@@ -1,5 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Call } from "../../command.ts";
+import { emptyNotes, offered } from "../../empty-list.ts";
 import { hostFilter } from "../../host-filter.ts";
 import { databasesResult, offeredDatabases } from "../../offered-databases.ts";
 import { type Result, textResult } from "../../output.ts";
@@ -30,7 +31,8 @@ export async function listDatabases(call: Call): Promise<Result> {
     if (login === null) return name;
     return `> ${name} (user: ${login.user}${login.database === "" ? "" : `, db: ${login.database}`})`;
   };
-  return databasesResult(all, { name: nameOf, users: true });
+  const notes = emptyNotes(call, all, { noun: "database", labels: "db_labels", needs: offered });
+  return { ...databasesResult(all, { name: nameOf, users: true }), notes };
 }
 
 /** `tsh proxy db NAME --port`: each connection to a local port goes to the database, until it is interrupted. */

@@ -1,5 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Call } from "../../command.ts";
+import { emptyNotes, offered } from "../../empty-list.ts";
 import { hostFilter, parseLabels } from "../../host-filter.ts";
 import type { Result } from "../../output.ts";
 import { chosenProfile } from "../../profile/choose-profile.ts";
@@ -25,7 +26,8 @@ export async function listKubes(call: Call): Promise<Result> {
     ...(isVerbose ? [context ?? "", hosts.join(" ")] : []),
   ]);
   const header = ["Kube Cluster Name", "Labels", "Selected", ...(isVerbose ? ["Context", "Hosts"] : [])];
-  return { data: all, text: renderTable(header, rows), names: all.map(({ kube_cluster_name: name }) => name) };
+  const notes = emptyNotes(call, all, { noun: "Kubernetes cluster", labels: "kubernetes_labels", needs: offered });
+  return { data: all, text: renderTable(header, rows), names: all.map(({ kube_cluster_name: name }) => name), notes };
 }
 
 /** Contexts of this platform cluster in the user's kubeconfig; none where that cannot be read. */
