@@ -2,7 +2,7 @@ import { readlink } from "node:fs/promises";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { audited } from "../world/audited.ts";
+import { auditEvents, audited } from "../world/audited.ts";
 import type { User } from "../world/cluster-user.ts";
 import { freePorts } from "../world/free-port.ts";
 import { type HeldSession, holdSession } from "../world/held-session.ts";
@@ -254,8 +254,10 @@ await describeKube("sessions in pods", (world) => {
   });
 
   test("a terminal is recorded, and tsh plays what it showed", async () => {
-    // Newer ones try a WebSocket first, which this API server refuses: that is a session too, with an empty recording.
-    await using shell = await openShell("1.20");
+    // It tries a WebSocket first, which this API server refuses: that is a request, and not a session or a recording.
+    await using shell = await openShell("1.36");
+    const refused = await audited(platform.cluster, "kube.request", { response_code: 403, resource_name: "shell" });
+    expect(refused).toMatchObject({ phase: "end", verb: "GET", kubernetes_verb: "exec", user: "ada" });
     shell.type("echo recor''ded; printf 'tw\\303\\266 \\033[1mbold\\033[0m\\n'; exit\n");
     await until("the shell has ended", () => shell.exited);
     expect(shell.printed()).toMatch(/recorded/);
@@ -263,7 +265,10 @@ await describeKube("sessions in pods", (world) => {
     const sid = await until("it is recorded", () =>
       findPlayed(platform.cluster, { user: user.user, state: "complete", isIt: (text) => text === shell.printed() }),
     );
-    const recording = (await listRecordings(platform.cluster)).find((one) => one.sid === sid);
+    const recordings = await listRecordings(platform.cluster);
+    expect(recordings.map((one) => one.sid)).not.toContain(refused.sid);
+    expect((await auditEvents(platform.cluster, "session.start")).map((one) => one.sid)).not.toContain(refused.sid);
+    const recording = recordings.find((one) => one.sid === sid);
     expect(recording).toMatchObject({ user: "ada", kind: "kube", resource: platform.kube });
     expect(await audited(platform.cluster, "exec", { sid })).toMatchObject({ command: "sh", kubernetes_pod_name: "shell" });
     const played = await user.user.tsh(["play", sid]);
