@@ -4,7 +4,8 @@
 #   where         prints the folder, whether or not it is there
 #   build         makes it unless it is there; status 1 and the reason where that is not possible
 #   conformance   not the programs of a control plane and node (some five minutes), but e2e.test, Kubernetes' own specs (some ten minutes)
-# PLATFORM_KUBERNETES_CACHE: where they are kept. The folder's name has the digest of the recipe below: another one is another folder.
+# PLATFORM_KUBERNETES_CACHE: where they are kept. The folder's name has the digest of its recipe, which is the shared part below and one of the two functions
+# after it: where one of these changes, that alone is compiled again.
 set -euo pipefail
 
 # Minutes that compiling may take.
@@ -16,8 +17,8 @@ esac
 kept=${PLATFORM_KUBERNETES_CACHE:-$default}
 self=$(realpath "${BASH_SOURCE[0]}")
 version=1.20.2
-digest=$({ echo "$version"; sed -n '/^# The recipe/,$p' "$self"; } | sha256sum | cut -c1-12)
 what=${2:-programs}
+digest=$({ echo "$version"; sed -n -e '/^# The shared part/,/^# The end of the shared part/p' -e "/^compile_$what() {/,/^}/p" "$self"; } | sha256sum | cut -c1-12)
 case $what in
   programs) out=$kept/kubernetes-$digest made="kube-apiserver, kube-controller-manager, kube-scheduler and kubelet" minutes=five needing="a control plane" ;;
   conformance) out=$kept/kubernetes-e2e-$version-$digest made="e2e.test of Kubernetes $version" minutes=ten needing="Kubernetes' own specs" ;;
@@ -55,7 +56,7 @@ echo "compiling $made, once on this machine (some $minutes minutes)"
 exec >"$kept/build.log" 2>&1
 set -x
 
-# The recipe.
+# The shared part of both recipes.
 
 # apt with the mirror of this machine and nothing else of it: its lists, packages and configuration stay as they are.
 # shellcheck disable=SC2016
@@ -91,10 +92,19 @@ cp -r "$half/root/usr/share/gocode/src/github.com/modern-go/reflect2" vendor/git
 mkdir "$half/programs"
 # Without the clouds' own controllers and Docker, which take a third of the time.
 tags='providerless dockerless'
-package=k8s.io/kubernetes/vendor/k8s.io/component-base/version
-flags="-s -w -X $package.gitVersion=v$version -X $package.gitMajor=1 -X $package.gitMinor=20"
+# Flags of the linker, by which programs state the version that these packages hold.
+stated_by() {
+  local package
+  printf '%s' '-s -w'
+  for package; do
+    package=k8s.io/kubernetes/vendor/k8s.io/$package
+    printf ' -X %s' "$package.gitVersion=v$version" "$package.gitMajor=1" "$package.gitMinor=20"
+  done
+}
+# The end of the shared part.
 
-# The control plane and node, with a generated file that the source package lacks.
+# The control plane and node, with a generated file that the source package lacks. They print the version of one package; the other has that of the API server's
+# /version, and of the clients in them.
 compile_programs() {
   local folders
   go build -o "$half/openapi-gen" k8s.io/kubernetes/vendor/k8s.io/kube-openapi/cmd/openapi-gen
@@ -103,7 +113,7 @@ compile_programs() {
     sed -e 's#^staging/src/k8s.io/#k8s.io/kubernetes/vendor/k8s.io/#' -e 's#^\(pkg\|cmd\|plugin\)#k8s.io/kubernetes/\1#' | paste -sd,)
   "$half/openapi-gen" --logtostderr -i "$folders" -p k8s.io/kubernetes/pkg/generated/openapi -O zz_generated.openapi \
     -h vendor/k8s.io/code-generator/hack/boilerplate.go.txt -r "$half/violations"
-  go build -tags "$tags" -ldflags "$flags" -o "$half/programs/" \
+  go build -tags "$tags" -ldflags "$(stated_by component-base/version client-go/pkg/version)" -o "$half/programs/" \
     k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubelet}
   "$half/programs/kube-apiserver" --version
 }
@@ -117,7 +127,7 @@ compile_conformance() {
   go build -o "$half/go-bindata" k8s.io/kubernetes/vendor/github.com/go-bindata/go-bindata/go-bindata
   "$half/go-bindata" -nometadata -o test/e2e/generated/bindata.go -pkg generated -ignore .jpg -ignore .png -ignore .md -ignore 'BUILD(\.bazel)?' \
     test/conformance/testdata/... test/e2e/testing-manifests/... test/e2e_node/testing-manifests/... test/images/... test/fixtures/...
-  go test -c -vet=off -tags "$tags" -ldflags "$flags" -o "$half/programs/e2e.test" k8s.io/kubernetes/test/e2e
+  go test -c -vet=off -tags "$tags" -ldflags "$(stated_by component-base/version)" -o "$half/programs/e2e.test" k8s.io/kubernetes/test/e2e
   "$half/programs/e2e.test" --version
 }
 

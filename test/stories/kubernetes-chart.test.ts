@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync } from "node:crypto";
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -13,14 +13,13 @@ import { until } from "../world/until.ts";
 /** The chart on a real cluster: its pods run our image, join, keep their identity, and have no right that they do not need. */
 
 const root = resolve(import.meta.dirname, "../..");
-const source = join(root, "charts/platform-kube-agent");
+const chart = join(root, "charts/platform-kube-agent");
 const world = await ifPossible(() => kubeWorld({ own: true }));
 const skip = world instanceof NotHere ? ` (skipped: ${world.message})` : "";
 const keys = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ type: "spki", format: "pem" }).toString();
 
 const held = new AsyncDisposableStack();
 let dir = "";
-let chart = "";
 let cluster: Cluster;
 let namespace = "";
 let tool = "";
@@ -52,11 +51,6 @@ beforeAll(async () => {
   held.defer(async () => await rm(dir, { recursive: true, force: true }));
   tool = await helm();
   namespace = await world.namespace("real");
-  // The API server of this world states the version v0.0.0-master, whatever its programs print: it fits no chart that names one.
-  chart = join(dir, "platform-kube-agent");
-  await cp(source, chart, { recursive: true });
-  const about = await readFile(join(chart, "Chart.yaml"), "utf8");
-  await writeFile(join(chart, "Chart.yaml"), about.replace(/^kubeVersion.*\n/m, ""));
   await world.letOut();
   cluster = held.use(await startCluster({ address: world.outerAddress }));
   const layout = join(dir, "image");
@@ -97,11 +91,11 @@ const hostOf = async (pod: string): Promise<string> => {
 
 describe.skipIf(world instanceof NotHere)(`the chart platform-kube-agent${skip}`, { timeout: 5 * rollOutMs }, () => {
   test("every set of values passes helm's checks and those of the API server", async () => {
-    for (const name of await readdir(join(source, "ci"))) {
-      const file = join(source, "ci", name);
-      expect((await callHelm("lint", source, "--strict", "-f", file)).stdout).toContain("0 chart(s) failed");
+    for (const name of await readdir(join(chart, "ci"))) {
+      const file = join(chart, "ci", name);
+      expect((await callHelm("lint", chart, "--strict", "-f", file)).stdout).toContain("0 chart(s) failed");
       for (const version of ["1.20.2", "1.36.0"]) {
-        const shown = await callHelm("template", "agent", source, "-f", file, "--kube-version", version);
+        const shown = await callHelm("template", "agent", chart, "-f", file, "--kube-version", version);
         expect(shown.status, shown.stderr).toBe(0);
         expect(shown.stdout).not.toContain(version === "1.20.2" ? "policy/v1\n" : "policy/v1beta1");
         if (version !== "1.20.2") continue;
@@ -127,8 +121,8 @@ describe.skipIf(world instanceof NotHere)(`the chart platform-kube-agent${skip}`
       /platformClusterName is required/,
     ],
   ] as const)("%s is refused", async ([, more, message]) => {
-    const file = join(source, "ci/minimal-values.yaml");
-    const refused = await callHelm("template", "agent", source, "-f", file, ...more.flatMap((one) => ["--set", one]));
+    const file = join(chart, "ci/minimal-values.yaml");
+    const refused = await callHelm("template", "agent", chart, "-f", file, ...more.flatMap((one) => ["--set", one]));
     expect(refused.status).not.toBe(0);
     expect(refused.stderr).toMatch(message);
   });
