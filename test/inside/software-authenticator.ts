@@ -1,4 +1,4 @@
-import { createHash, createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
+import { createHash, generateKeyPairSync, randomBytes, sign } from "node:crypto";
 
 /** What a page asks an authenticator, and how this one deviates from what it should answer. */
 export interface AuthenticatorAsk {
@@ -32,7 +32,6 @@ export interface SignedAssertion {
 /** An authenticator with one passkey (ES256), which answers as a browser and a device would. */
 export interface SoftwareAuthenticator {
   readonly credentialId: Buffer;
-  readonly privateKey: KeyObject;
   userHandle: Buffer;
   make(ask: AuthenticatorAsk & { readonly userHandle?: Uint8Array; readonly attestation?: (authenticatorData: Buffer) => Buffer }): MadeCredential;
   assert(ask: AuthenticatorAsk): SignedAssertion;
@@ -54,7 +53,6 @@ export function softwareAuthenticator({
   };
   const authenticator: SoftwareAuthenticator = {
     credentialId,
-    privateKey,
     userHandle: Buffer.alloc(0),
     make: (ask) => {
       if (ask.userHandle !== undefined) authenticator.userHandle = Buffer.from(ask.userHandle);
@@ -74,11 +72,6 @@ export function softwareAuthenticator({
     },
   };
   return authenticator;
-}
-
-/** Another device that has this one's key and count. */
-export function copyOf({ privateKey, ...other }: SoftwareAuthenticator): SoftwareAuthenticator {
-  return { ...other, privateKey: createPrivateKey(privateKey.export({ type: "pkcs8", format: "pem" })) };
 }
 
 /** `{fmt: "none", attStmt: {}, authData}` in CBOR. */

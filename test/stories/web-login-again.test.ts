@@ -1,10 +1,21 @@
+import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { enrolUser, type TestUser } from "../inside/enrol-user.ts";
 import { startTestCluster, type TestCluster } from "../inside/open-cluster.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { codeAt } from "../world/one-time-code.ts";
-import { faultsEverywhere, openUiPage, type UiPage } from "../world/ui-page.ts";
+import { long } from "../world/rounds.ts";
+import { faultsEverywhere, faultsOf, openUiPage, type UiPage } from "../world/ui-page.ts";
+
+/** A device of this page that keeps passkeys, whose user is always at hand and verified. */
+async function addAuthenticator(page: Page) {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send("WebAuthn.enable");
+  const options = { protocol: "ctap2", transport: "internal", hasResidentKey: true, hasUserVerification: true, isUserVerified: true } as const;
+  const { authenticatorId } = await devtools.send("WebAuthn.addVirtualAuthenticator", { options: { ...options, automaticPresenceSimulation: true } });
+  return { credentials: async () => (await devtools.send("WebAuthn.getCredentials", { authenticatorId })).credentials };
+}
 
 describe.skipIf(!hasProgram("chromium"))("a session that ends while people work, in Chromium", () => {
   let cluster: TestCluster;
@@ -19,7 +30,8 @@ describe.skipIf(!hasProgram("chromium"))("a session that ends while people work,
   const changed = "description: of all hosts";
 
   beforeAll(async () => {
-    cluster = await startTestCluster();
+    // Passkeys need the proxy's own address.
+    cluster = await startTestCluster({ proxy: { publicAddr: { host: "localhost", port: 0 } } });
     await cluster.putRole("all-hosts", { allow: { logins: ["root"], node_labels: { "*": "*" } } });
     // A code is good for one login: three are used here, of three half minutes in a row.
     boss = await enrolUser(
@@ -117,6 +129,77 @@ describe.skipIf(!hasProgram("chromium"))("a session that ends while people work,
     await text.fill((await text.inputValue()).replace("name: all-hosts", `name: all-hosts\n  ${changed}`));
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("all-hosts has been saved").waitFor();
+    expect(ui.troubles).toEqual([]);
+  });
+
+  test("a passkey is added, logs in without password and code, also over a page whose session has ended, and not once it is removed", async () => {
+    const enrolled = { admin: cluster.admin, client: cluster.admin };
+    const now = Date.now();
+    const carol = await enrolUser(enrolled, { name: "carol", roles: ["access"], logins: ["root"] }, new Date(now - 30_000));
+    await using context = await ui.chromium.newContext({ viewport: { width: 1280, height: 800 } });
+    const mine = await context.newPage();
+    ui.watch(mine);
+    const device = await addAuthenticator(mine);
+    // The dialogs and pages in each look only in the long run, and for pictures.
+    const pictures = process.env.UI_PICTURES;
+    const faults = async (name: string): Promise<readonly unknown[]> => {
+      if (pictures === undefined) return long ? await faultsEverywhere(mine) : await faultsOf(mine);
+      return await faultsEverywhere(mine, (look) => mine.screenshot({ path: join(pictures, `${name}-${look}.png`) }));
+    };
+    const withPasskey = () => mine.getByRole("button", { name: "Log in with a passkey" }).click();
+    const dialog = mine.getByRole("dialog");
+    await mine.goto(`${site}/web/account`);
+    await mine.getByLabel("User").fill("carol");
+    await mine.getByLabel("Password").fill(carol.password);
+    await mine.getByLabel("Code").fill(codeAt(carol.otpauthUri, new Date(now)));
+    await mine.keyboard.press("Enter");
+
+    await mine.getByRole("button", { name: "Add a passkey…" }).click();
+    await dialog.getByLabel("Name").fill("phone");
+    await dialog.getByLabel("Password").fill(carol.password);
+    await dialog.getByLabel("Code").fill(codeAt(carol.otpauthUri, new Date(now + 30_000)));
+    expect(await faults("passkey-add")).toEqual([]);
+    await dialog.getByRole("button", { name: "Continue" }).click();
+    await mine.getByText("The passkey phone has been added.").waitFor();
+    expect(await device.credentials()).toMatchObject([{ rpId: "localhost", isResidentCredential: true }]);
+
+    await mine.getByRole("button", { name: "Log out", exact: true }).click();
+    await mine.getByRole("heading", { level: 1, name: "Log in" }).waitFor();
+    expect(await faults("passkey-login")).toEqual([]);
+    await withPasskey();
+    await mine.getByRole("row").filter({ hasText: "phone" }).waitFor();
+    expect((await cluster.events("user.login")).at(-1)).toMatchObject({
+      user: "carol",
+      method: "passkey",
+      mfa_device: "passkey phone",
+      success: true,
+    });
+
+    const elsewhere = await context.newPage();
+    await elsewhere.goto(`${site}/web/account`);
+    await elsewhere.getByRole("button", { name: "Log out everywhere" }).click();
+    await elsewhere.getByRole("dialog").getByRole("button", { name: "Log out everywhere" }).click();
+    await elsewhere.getByRole("heading", { level: 1, name: "Log in" }).waitFor();
+    await elsewhere.close();
+    await mine.getByRole("link", { name: "Hosts" }).click();
+    await mine.getByText("Your session has ended").waitFor();
+    await withPasskey();
+    await mine.getByText("Your session has ended").waitFor({ state: "detached" });
+
+    await mine.goto(`${site}/web/account`);
+    await mine.getByRole("heading", { level: 2, name: "Passkeys" }).scrollIntoViewIfNeeded();
+    await mine.getByRole("button", { name: "Remove phone" }).scrollIntoViewIfNeeded();
+    expect(await faults("passkeys")).toEqual([]);
+    await mine.getByRole("button", { name: "Remove phone" }).click();
+    expect(await faults("passkey-remove")).toEqual([]);
+    await dialog.getByRole("button", { name: "Confirm with a passkey" }).click();
+    await mine.getByText("The passkey phone has been removed.").waitFor();
+    await mine.getByRole("button", { name: "Remove phone" }).waitFor({ state: "detached" });
+    await mine.getByRole("button", { name: "Log out", exact: true }).click();
+    await mine.getByRole("heading", { level: 1, name: "Log in" }).waitFor();
+    await withPasskey();
+    await mine.getByRole("alert").getByText("Could not log in with this passkey.").waitFor();
+    expect(await mine.getByRole("heading", { level: 1, name: "Log in" }).count()).toBe(1);
     expect(ui.troubles).toEqual([]);
   });
 });

@@ -45,7 +45,7 @@ const longestMs = 30_000;
 /** An answer of the API of this version. Throws CallError. */
 export async function call<T>(path: string, options: CallOptions = {}): Promise<T> {
   // A login is refused for what was typed, not for the session of before.
-  const isOwn = !("bearer" in options) && path !== "/sessions";
+  const isOwn = !("bearer" in options) && path !== "/sessions" && path !== "/passkey-logins";
   const used = bearer.value;
   try {
     return await callOnce<T>(path, options);

@@ -7,7 +7,7 @@ export const person = signal<Person | undefined>(undefined);
 /** Whether it is known if there is a session. */
 export const isReady = signal(false);
 
-interface BrowserSession {
+export interface BrowserSession {
   readonly token: string;
 }
 
@@ -35,7 +35,8 @@ export async function logIn(secrets: Secrets): Promise<void> {
   await begin(token);
 }
 
-async function begin(token: string): Promise<void> {
+/** Goes on with a session that has just been opened. */
+export async function begin(token: string): Promise<void> {
   bearer.value = token;
   person.value = await call<Person>("/me");
   isLoggedOut.value = false;

@@ -12,6 +12,7 @@ import { type Column, Table } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
 import { browserName } from "../text/browser-name.ts";
 import { AuthenticatorButton } from "./authenticator-button.tsx";
+import { Passkeys } from "./passkeys.tsx";
 import { PasswordButton } from "./password-button.tsx";
 
 /** The user's own account: roles, logged-in browsers, and the ways out. */
@@ -50,16 +51,10 @@ export function Account() {
         <CommandLine line={`tsh login --proxy=${proxy} --user=${user}`} />
       </section>
       <section>
-        <h2>Password and authenticator</h2>
-        <p class="buttons">
-          <PasswordButton user={user} changed={changed} />
-          <AuthenticatorButton user={user} changed={changed} />
-        </p>
-        <p>
-          Lost your password or your authenticator, so that you cannot change them here? Ask an administrator for a reset link: with it you set new
-          ones, which nobody else sees.
-        </p>
+        <h2>Passkeys</h2>
+        <Passkeys />
       </section>
+      <Secrets user={user} changed={changed} />
       {isAsked && (
         <AskFirst
           title="Log out everywhere?"
@@ -70,6 +65,23 @@ export function Account() {
         />
       )}
     </Page>
+  );
+}
+
+/** What the user proves to be the user with, besides passkeys. */
+function Secrets({ user, changed }: { readonly user: string; readonly changed: () => void }) {
+  return (
+    <section>
+      <h2>Password and authenticator</h2>
+      <p class="buttons">
+        <PasswordButton user={user} changed={changed} />
+        <AuthenticatorButton user={user} changed={changed} />
+      </p>
+      <p>
+        Lost your password or your authenticator, so that you cannot change them here? Ask an administrator for a reset link: with it you set new
+        ones, which nobody else sees.
+      </p>
+    </section>
   );
 }
 

@@ -4,7 +4,8 @@ import { call } from "../api/request.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Failure } from "../parts/failure.tsx";
 import { formText } from "../parts/form-text.ts";
-import { notify, sentenceOf } from "../parts/notice.tsx";
+import { notify } from "../parts/notice.tsx";
+import { CodeField, codeOf, FormButtons, PasswordField, useSending } from "../parts/proof-form.tsx";
 import { countText } from "../text/size.ts";
 
 export interface AuthenticatorButtonFacts {
@@ -45,23 +46,6 @@ interface StepFacts<Done> {
   readonly done: (found: Done) => void;
 }
 
-/** A form that is sent as a whole: what went wrong, whether an answer is awaited, and what sends it. */
-function useSending<Done>(send: (form: EventTarget | null) => Promise<Done>, done: (found: Done) => void) {
-  const [failure, setFailure] = useState<string>();
-  const [isBusy, setBusy] = useState(false);
-  const submit = async (event: SubmitEvent): Promise<void> => {
-    event.preventDefault();
-    setBusy(true);
-    try {
-      done(await send(event.currentTarget));
-    } catch (thrown) {
-      setFailure(sentenceOf(thrown));
-      setBusy(false);
-    }
-  };
-  return { failure, isBusy, onSubmit: (event: SubmitEvent) => void submit(event) };
-}
-
 function Start({ user, close, done }: StepFacts<NewAuthenticator> & { readonly user: string }) {
   const { failure, isBusy, onSubmit } = useSending(
     async (form) =>
@@ -71,14 +55,10 @@ function Start({ user, close, done }: StepFacts<NewAuthenticator> & { readonly u
   return (
     <form class="login" onSubmit={onSubmit}>
       <Failure text={failure} />
-      <input name="user" type="hidden" autocomplete="username" value={user} />
-      <label>
-        Password
-        <input name="password" type="password" autocomplete="current-password" required maxLength={128} />
-      </label>
+      <PasswordField user={user} />
       <CodeField label="Code" of="from the authenticator that you use now" />
       <p class="quiet">It goes on counting until you have entered a code of the new one.</p>
-      <Buttons close={close} verb="Continue" isBusy={isBusy} />
+      <FormButtons close={close} verb="Continue" isBusy={isBusy} />
     </form>
   );
 }
@@ -111,33 +91,7 @@ function Confirm({ made: { uri, secret, picture }, close, done }: StepFacts<numb
       </div>
       <CodeField label="Code of the new authenticator" of="six digits" />
       <p class="quiet">The old one stops working, and all other browsers in which you are logged in are logged out.</p>
-      <Buttons close={close} verb="Replace authenticator" isBusy={isBusy} />
+      <FormButtons close={close} verb="Replace authenticator" isBusy={isBusy} />
     </form>
-  );
-}
-
-function CodeField({ label, of }: { readonly label: string; readonly of: string }) {
-  return (
-    <label>
-      {label} <span class="quiet">{of}</span>
-      <input name="code" inputMode="numeric" autocomplete="one-time-code" pattern="[0-9 ]*" required maxLength={16} />
-    </label>
-  );
-}
-
-function codeOf(form: EventTarget | null): string {
-  return formText(form, "code").replaceAll(" ", "");
-}
-
-function Buttons({ close, verb, isBusy }: { readonly close: () => void; readonly verb: string; readonly isBusy: boolean }) {
-  return (
-    <p class="buttons">
-      <button type="button" onClick={close}>
-        Cancel
-      </button>
-      <button type="submit" class="primary" disabled={isBusy}>
-        {verb}
-      </button>
-    </p>
   );
 }

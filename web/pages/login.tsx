@@ -1,8 +1,10 @@
 import { useRef, useState } from "preact/hooks";
+import { hasPasskeyApi, logInWithPasskey } from "../api/passkeys.ts";
 import { logIn } from "../api/session.ts";
 import { Failure } from "../parts/failure.tsx";
 import { formText } from "../parts/form-text.ts";
 import { sentenceOf } from "../parts/notice.tsx";
+import { noPasskeys } from "../text/passkey-place.ts";
 
 /** The login: also shown over a page whose session has ended, which goes on afterwards; the page is that of `user`, and no other may log in there. */
 export function Login({ user: known = "" }: { readonly user?: string }) {
@@ -52,7 +54,35 @@ export function Login({ user: known = "" }: { readonly user?: string }) {
       <button type="submit" class="primary" disabled={isBusy}>
         Log in
       </button>
+      <PasskeyButton user={known} {...{ isBusy, setBusy, setFailure }} />
     </form>
+  );
+}
+
+interface PasskeyButtonFacts {
+  /** The only user who may log in; empty: any. */
+  readonly user: string;
+  readonly isBusy: boolean;
+  readonly setBusy: (isBusy: boolean) => void;
+  readonly setFailure: (text: string) => void;
+}
+
+/** The login with a passkey, where the browser and the address can have one. */
+function PasskeyButton({ user, isBusy, setBusy, setFailure }: PasskeyButtonFacts) {
+  if (noPasskeys({ host: location.host, isSupported: hasPasskeyApi() }) !== undefined) return null;
+  const logIn = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      await logInWithPasskey(user === "" ? undefined : user);
+    } catch (thrown) {
+      setFailure(sentenceOf(thrown));
+      setBusy(false);
+    }
+  };
+  return (
+    <button type="button" disabled={isBusy} onClick={() => void logIn()}>
+      Log in with a passkey
+    </button>
   );
 }
 

@@ -1,0 +1,72 @@
+import { useState } from "preact/hooks";
+import { formText } from "./form-text.ts";
+import { sentenceOf } from "./notice.tsx";
+
+/* Forms in which users prove to be themselves. */
+
+/** A form that is sent as a whole: what went wrong, whether an answer is awaited, and what sends it. */
+export function useSending<Done>(send: (form: EventTarget | null) => Promise<Done>, done: (found: Done) => void) {
+  const [failure, setFailure] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const run = async (form: EventTarget | null): Promise<void> => {
+    setBusy(true);
+    try {
+      done(await send(form));
+    } catch (thrown) {
+      setFailure(sentenceOf(thrown));
+      setBusy(false);
+    }
+  };
+  const onSubmit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    void run(event.currentTarget);
+  };
+  return { failure, isBusy, onSubmit };
+}
+
+/** The password, for a user whom password managers recognise. */
+export function PasswordField({ user }: { readonly user: string }) {
+  return (
+    <>
+      <input name="user" type="hidden" autocomplete="username" value={user} />
+      <label>
+        Password
+        <input name="password" type="password" autocomplete="current-password" required maxLength={128} />
+      </label>
+    </>
+  );
+}
+
+export function CodeField({ label, of }: { readonly label: string; readonly of: string }) {
+  return (
+    <label>
+      {label} <span class="quiet">{of}</span>
+      <input name="code" inputMode="numeric" autocomplete="one-time-code" pattern="[0-9 ]*" required maxLength={16} />
+    </label>
+  );
+}
+
+export function codeOf(form: EventTarget | null): string {
+  return formText(form, "code").replaceAll(" ", "");
+}
+
+export interface FormButtonsFacts {
+  readonly close: () => void;
+  readonly verb: string;
+  readonly isBusy: boolean;
+  /** What it does cannot be undone. */
+  readonly isDanger?: boolean;
+}
+
+export function FormButtons({ close, verb, isBusy, isDanger = false }: FormButtonsFacts) {
+  return (
+    <p class="buttons">
+      <button type="button" onClick={close}>
+        Cancel
+      </button>
+      <button type="submit" class={isDanger ? "danger" : "primary"} disabled={isBusy}>
+        {verb}
+      </button>
+    </p>
+  );
+}
