@@ -11,6 +11,7 @@ import { hasProgram } from "../world/has-program.ts";
 import { putRole } from "../world/put-role.ts";
 import { reportViolations } from "../world/report-violations.ts";
 import { appAddresses, echoedOver, events, eventsScript, openShownApp, type ShownRequest, shownUser, uploadScript } from "../world/shown-app.ts";
+import { faultsOf } from "../world/ui-page.ts";
 import { until } from "../world/until.ts";
 
 const proxyHost = "access.test";
@@ -31,14 +32,16 @@ describe.skipIf(!hasProgram("chromium"))("web applications in Chromium", () => {
     upstream = await openShownApp();
     cluster = await startCluster({ publicHost: proxyHost });
     await putRole(cluster, "apps", { allow: { app_labels: { env: "test" } } });
+    await putRole(cluster, "careful", { allow: { app_labels: { env: "safe" } }, options: { require_session_mfa: true } });
     const app = (name: string, more = ""): string => `    - { name: ${name}, uri: "${upstream.uri}", labels: { env: test }${more} }\n`;
     const services = `app_service:
   enabled: yes
   apps:
 ${["wiki", "shop", "news"].map((name) => app(name)).join("")}${app("desk", ", public_addr: desk.other.test")}${app("board", ", required_apps: [news, vault]")}    - { name: vault, uri: "${upstream.uri}", labels: { env: prod } }
+    - { name: safe, uri: "${upstream.uri}", labels: { env: safe } }
 `;
     await cluster.agent({ name: "apps-1", token: await cluster.token("--type=app"), services, noWait: true });
-    const person = { roles: "apps", noLogin: true };
+    const person = { roles: "apps,careful", noLogin: true };
     const [one, other] = await Promise.all([cluster.user("carol", person), cluster.user("mallory", person)]);
     carol = one;
     const ca = await cluster.admin("auth", "export", "--type=tls-host");
@@ -161,6 +164,25 @@ ${["wiki", "shop", "news"].map((name) => app(name)).join("")}${app("desk", ", pu
     await page.goto(at("board", `/?frame=${encodeURIComponent(at("news", "/framed"))}`));
     await page.frameLocator("iframe").getByText('"/framed"').waitFor();
     expect((await context.cookies(at("vault"))).filter(({ name }) => name.startsWith("__Host-platform_app"))).toEqual([]);
+  });
+
+  test("where a role demands a code for each session, the way to the application asks for one, and ends on the path that was asked for", async () => {
+    await page.goto(at("safe", "/s?x=1#y"));
+    const asked = page.getByText("Enter the code of your authenticator to open safe.access.test.");
+    await asked.waitFor();
+    expect(await page.evaluate("document.activeElement?.name")).toBe("code");
+    expect(await faultsOf(page)).toEqual([]);
+    await page.keyboard.type("00000");
+    await page.keyboard.press("Enter");
+    await page.getByText("Wrong one-time code, or one that was used before.").waitFor();
+    await page.keyboard.type(await carol.code());
+    await page.keyboard.press("Enter");
+    await page.waitForURL(at("safe", "/s?x=1#y"));
+    expect((await shown()).url).toBe("/s?x=1");
+    await audited(cluster, "app.session.start", { user: "carol", app_name: "safe", with_mfa: "otp" });
+    // The session lasts: no page of it asks again.
+    await page.goto(at("safe", "/later"));
+    expect((await shown()).url).toBe("/later");
   });
 
   test("a log-out in the Web UI ends the applications too", async () => {
