@@ -28,23 +28,31 @@ export interface ShellPage extends AsyncDisposable {
   code(): string;
 }
 
-/** Step of codes, ms, and how far the cluster's clock is behind at first: each code takes a step of it, and certificates that begin later than now would be refused. */
-const [stepMs, behindMs] = [30_000, 150_000] as const;
+/** Step of codes, ms. */
+const stepMs = 30_000;
 
-/** `more`: what alice's role allows besides shells. */
-export async function openShellPage(more: Readonly<Record<string, unknown>> = {}): Promise<ShellPage> {
+export interface ShellPageOptions {
+  /** What alice's role allows besides shells. */
+  readonly more?: Readonly<Record<string, unknown>>;
+  /** Number of codes that are used after the login: the cluster's clock is behind at first, by as many steps, as hosts refuse certificates that begin later than now. */
+  readonly codes?: number;
+}
+
+export async function openShellPage({ more = {}, codes = 0 }: ShellPageOptions = {}): Promise<ShellPage> {
   await using opened = new AsyncDisposableStack();
   const login = userInfo().username;
-  let behind: number = behindMs;
+  let behind = codes * stepMs;
   const now = (): Date => new Date(Date.now() - behind);
   const cluster = opened.use(await startTestCluster({ now }));
   await cluster.putRole("shells", { allow: { logins: [login], node_labels: { "*": "*" }, ...more } });
   const host = opened.use(await startSshHost(cluster, "web-1"));
   const wish = { name: "alice", roles: ["shells"], logins: [login] };
   const { password, otpauthUri } = await enrolUser({ admin: cluster.admin, client: cluster.admin }, wish, now());
+  // The next step's code is good already.
+  const next = (): string => codeAt(otpauthUri, new Date(now().getTime() + stepMs));
   const code = (): string => {
     behind -= stepMs;
-    return codeAt(otpauthUri, now());
+    return next();
   };
   const site = `https://localhost:${cluster.proxy.addresses.web.port}`;
   const address = `${site}/web/terminal?node=${host.agent.id}&login=${login}`;
@@ -52,7 +60,7 @@ export async function openShellPage(more: Readonly<Record<string, unknown>> = {}
   const { page, context } = ui;
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   page.on("dialog", (dialog) => void dialog.accept());
-  await ui.logIn(`${site}/web/hosts`, { user: "alice", password, code: code() }, "Hosts");
+  await ui.logIn(`${site}/web/hosts`, { user: "alice", password, code: next() }, "Hosts");
   const screen = terminalScreen(page, context);
   const openShell = async (): Promise<void> => {
     await page.goto(address);

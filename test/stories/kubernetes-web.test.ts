@@ -28,6 +28,7 @@ if (hasProgram("chromium")) {
     let page: Page;
     let screen: TerminalScreen;
     let watcher: User;
+    let cyd: User;
     let site: string;
     let pods: string;
 
@@ -56,10 +57,16 @@ if (hasProgram("chromium")) {
         putRole(cluster, "ben", {
           allow: { ...lends, kubernetes_groups: [creators], kubernetes_resources: [{ ...rule, name: "shell", verbs: ["exec"] }] },
         }),
+        putRole(cluster, "cyd", {
+          options: { require_session_mfa: true },
+          allow: { ...lends, kubernetes_resources: [{ ...rule, verbs: ["get", "list", "exec"] }] },
+        }),
         letCreate(),
         putRole(cluster, "watcher", { allow: { join_sessions: [{ name: "all", kinds: ["k8s"], roles: ["*"], modes: ["*"] }] } }),
       ]);
       watcher = await cluster.user("wanda", { roles: "watcher" });
+      // Long before its codes are used, so that none is waited for.
+      cyd = await cluster.user("cyd", { roles: "cyd", noLogin: true });
       await until("the cluster is offered", async () => (await cluster.admin("kube", "ls")).includes(kube));
       site = `https://${cluster.proxy}`;
       pods = `${site}/web/kubernetes/${kube}`;
@@ -234,6 +241,30 @@ if (hasProgram("chromium")) {
       await ended(/was killed|was lost/);
       await page.getByRole("button", { name: "Open a new session" }).click();
       await ended(/not found/);
+    });
+
+    test("where a role demands a code for each session, one opens the cluster's pods and the shells of its page", async () => {
+      await ui.context.clearCookies();
+      await ui.logIn(`${site}/web/kubernetes`, { user: "cyd", password: cyd.password, code: await cyd.code() }, "Kubernetes");
+      await page.goto(pods);
+      const reason = `Kubernetes cluster ${platform.kube} needs a one-time code for each session (role cyd, require_session_mfa).`;
+      await page.getByRole("dialog", { name: "Enter code" }).getByText(reason).waitFor();
+      await page.keyboard.press("Escape");
+      await expect.poll(async () => await page.evaluate("document.activeElement?.textContent")).toBe("Enter code");
+      await page.keyboard.press("Enter");
+      await page.getByRole("dialog", { name: "Enter code" }).waitFor();
+      await page.keyboard.type(await cyd.code());
+      await page.keyboard.press("Enter");
+      await page.getByRole("button", { name: "shell" }).click();
+      const [opened] = await Promise.all([ui.context.waitForEvent("page"), page.getByRole("button", { name: "Open in the browser" }).click()]);
+      opened.on("dialog", (dialog) => void dialog.accept());
+      await opened.getByRole("heading", { level: 1, name: `${namespace}/shell` }).waitFor();
+      await audited(platform.cluster, "session.start", { user: "cyd", with_mfa: "otp" });
+      // Another page of the cluster has confirmed nothing, and nor has a shell once no page of it is open.
+      await opened.close();
+      await page.goto(terminalOf("shell"));
+      await openAsked(page);
+      await page.getByRole("dialog", { name: "Enter code" }).getByText(reason).waitFor();
     });
 
     test("a user who may not list pods reads why, and opens a shell by its name", async () => {

@@ -16,7 +16,7 @@ describe.skipIf(!hasProgram("chromium"))("files of a terminal's host in Chromium
   let home: string;
 
   beforeAll(async () => {
-    all = await openShellPage();
+    all = await openShellPage({ codes: 2 });
     ({ page } = all);
     ({ home } = all.host);
     await all.openShell();

@@ -19,7 +19,7 @@ describe.skipIf(!hasProgram("chromium"))("opening a terminal in Chromium", () =>
   const sockets: string[] = [];
 
   beforeAll(async () => {
-    all = await openShellPage({ join_sessions: [{ name: "all", roles: ["*"], kinds: ["*"], modes: ["*"] }] });
+    all = await openShellPage({ more: { join_sessions: [{ name: "all", roles: ["*"], kinds: ["*"], modes: ["*"] }] } });
     ({ page, screen } = all);
     const follow = (one: Page): void => void one.on("websocket", (socket) => sockets.push(socket.url()));
     follow(page);
