@@ -25,7 +25,7 @@ import { HostLabels } from "./labels/host-labels.ts";
 import { openReach } from "./open-reach.ts";
 import { type Outbox, openOutbox } from "./outbox.ts";
 import type { Reach } from "./reach.ts";
-import { serveStreams } from "./serve-streams.ts";
+import { type ServedStreams, serveStreams } from "./serve-streams.ts";
 import type { Service } from "./service/service.ts";
 import { prepareServices } from "./services.ts";
 
@@ -135,9 +135,9 @@ async function openAgent(config: AgentConfig, { log, env, prepared, elsewhere = 
   const changed = (): void => road.reach?.tell();
   const labels = await HostLabels.open({ fixed: config.host.labels, commands: config.host.commands, log, changed }, end.signal);
   const { nodename, algorithms } = config;
-  const streams = await serveStreams({ services: prepared, nodename, identity, auth, outbox, access, labels, log, algorithms }, end.signal);
-  const isBusy = (): boolean => streams.open > 0;
-  const worked = whenQuiet({ isBusy, act: () => giveBack(log, { isBusy }) }, end.signal);
+  const serving = { services: prepared, nodename, identity, auth, outbox, access, labels, log, algorithms };
+  const streams: ServedStreams = await serveStreams({ ...serving, onEstablished: () => worked() }, end.signal);
+  const worked = whenQuiet({ act: () => giveBack(log, { isBusy: () => streams.open > 0 }) }, end.signal);
   log.info("identity", { host: hostId, cluster });
   const other = otherCluster(identity.current(), config.caPins);
   if (other !== undefined) log.warn(other.message, { hint: other.hint });

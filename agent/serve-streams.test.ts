@@ -73,6 +73,24 @@ test.for([
   expect(JSON.stringify(reply) + rest).not.toContain("secret");
 });
 
+test("reports each login, of a stream inside another one too: memory is released once they are over", async () => {
+  const logins: string[] = [];
+  const services: Services = {
+    ssh: (_stream, _request, { established, within }) => {
+      established();
+      within?.(duplexPair()[0]).established();
+      return Promise.resolve();
+    },
+  };
+  const [near, far] = duplexPair();
+  const onEstablished = (): void => void logins.push("login");
+  const served = openStreams({ services, log: silentLog, onEstablished }, new AbortController().signal).serve(far);
+  near.end(encodeStreamRequest(request));
+  near.resume();
+  await served;
+  expect(logins).toEqual(["login", "login"]);
+});
+
 /** Streams of a host at its limit, each from an address and with its user logged in or not. */
 async function fullHost(held: (place: number) => { readonly address: string; readonly isLoggedIn: boolean }) {
   const open = Promise.withResolvers<void>();

@@ -30,6 +30,8 @@ export interface ServingParts {
   readonly log: Log;
   /** Algorithms offered to users who join a session; omitted for the defaults. */
   readonly algorithms?: SshAlgorithms | undefined;
+  /** The user of a stream has logged in. */
+  readonly onEstablished?: (() => void) | undefined;
 }
 
 export interface ServedStreams extends Streams {
@@ -46,7 +48,7 @@ const settleMs = 3_000;
 
 /** Opens the services, and serves the streams that come through the tunnels. */
 export async function serveStreams(parts: ServingParts, signal: AbortSignal): Promise<ServedStreams> {
-  const { services, nodename, identity, auth, outbox, access, labels, log, algorithms } = parts;
+  const { services, nodename, identity, auth, outbox, access, labels, log, algorithms, onEstablished } = parts;
   const { audit, recordings } = outbox;
   const node = {
     name: nodename,
@@ -71,7 +73,7 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
     },
   };
   const join = serveJoins({ ...deps, limits: new UserLimits(), algorithms });
-  const streams = openStreams({ services: Object.assign({ join }, ...opened.map(({ serve }) => serve)), log }, signal);
+  const streams = openStreams({ services: Object.assign({ join }, ...opened.map(({ serve }) => serve)), log, onEstablished }, signal);
   return Object.assign(streams, {
     process: live.process,
     offered: sources.length > 0 ? all : undefined,
@@ -102,8 +104,10 @@ interface Streams {
   stop(): void;
 }
 
+type StreamsOptions = Pick<ServingParts, "log" | "onEstablished"> & { readonly services: Services };
+
 /** Serves the streams that control opens. Aborting `signal` ends all of them. */
-export function openStreams({ services, log }: { services: Services; log: Log }, signal: AbortSignal): Streams {
+export function openStreams({ services, log, onEstablished = () => {} }: StreamsOptions, signal: AbortSignal): Streams {
   let open = 0;
   let stopping = false;
   /** Streams whose requests have not come: a proxy sends one at once, and they say nothing of their users. */
@@ -120,12 +124,14 @@ export function openStreams({ services, log }: { services: Services; log: Log },
     waiting.enter(stream, ipOf(clientAddress));
     const within = (inner: Duplex): StreamLife => {
       open += 1;
-      inner.once("close", () => {
-        open -= 1;
-      });
+      inner.once("close", () => (open -= 1));
       return admit(inner, clientAddress);
     };
-    return { signal, established: () => waiting.leave(stream), within };
+    const established = (): void => {
+      waiting.leave(stream);
+      onEstablished();
+    };
+    return { signal, established, within };
   };
   const serveRequest = async (channel: Duplex): Promise<void> => {
     const body = await readFrame(channel, { maxLength: maxStreamMessage, timeoutMs: requestMs, what: "stream request", signal });
@@ -145,11 +151,7 @@ export function openStreams({ services, log }: { services: Services; log: Log },
       await serveRequest(channel);
       channel.end();
     } catch (thrown) {
-      const error = toPlatformError(thrown);
-      if (error.code === "internal") log.error("a stream failed", { error: error.cause ?? error });
-      else log.info("stream refused", { code: error.code, error: error.message });
-      if (channel.writable) channel.end(encodeStreamReply({ ok: false, error }));
-      channel.resume();
+      refuse(channel, toPlatformError(thrown), log);
     } finally {
       open -= 1;
       unasked.leave(channel);
@@ -165,4 +167,11 @@ export function openStreams({ services, log }: { services: Services; log: Log },
       stopping = true;
     },
   };
+}
+
+function refuse(channel: Duplex, error: PlatformError, log: Log): void {
+  if (error.code === "internal") log.error("a stream failed", { error: error.cause ?? error });
+  else log.info("stream refused", { code: error.code, error: error.message });
+  if (channel.writable) channel.end(encodeStreamReply({ ok: false, error }));
+  channel.resume();
 }

@@ -78,7 +78,7 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
   const relaying: RelayedStreams = new RelayedStreams(() => worked());
   const isBusy = (): boolean => relaying.size > 0;
   /** A burst of tunnels leaves much freed memory behind, half of the memory of a thousand; so do large copies. */
-  const worked = whenQuiet({ isBusy, act: () => giveBack(log, { isBusy }) }, signal);
+  const worked = whenQuiet({ act: () => giveBack(log, { isBusy }) }, signal);
   const access = new AccessCache({ auth, log, clock });
   const registry = new TunnelRegistry();
   const audit = new AuditQueue({ auth, log, clusterName: cluster, now, signal });

@@ -11,10 +11,19 @@ export interface GiveBackOptions {
   readonly isBusy: () => boolean;
   readonly collect?: () => void;
   readonly release?: (log: Log) => void;
+  /** In place of both while it is busy. */
+  readonly trim?: (log: Log) => void;
 }
 
-/** Releases memory after a burst. Garbage goes first, because it holds native memory. Repeats once a little later, unless there is work. */
-export function giveBack(log: Log, { isBusy, collect = collectGarbage, release = releaseMemory }: GiveBackOptions): void {
+/**
+ * Releases memory after a burst. Garbage goes first, because it holds native memory. Repeats once a little later, unless there is work. While it is busy only what native
+ * code has freed is released, which takes a few ms: streams are open, and they may have nothing to do for days.
+ */
+export function giveBack(log: Log, { isBusy, collect = collectGarbage, release = releaseMemory, trim = trimMemory }: GiveBackOptions): void {
+  if (isBusy()) {
+    trim(log);
+    return;
+  }
   collect();
   release(log);
   const again = (): void => {
@@ -48,16 +57,24 @@ export function collectGarbage(largestHeap = usualHeap, flavor: "regular" | "las
  * touched. Does nothing where the addon cannot be loaded. Garbage is separate: in an agent, collecting it first gained nothing.
  */
 export function releaseMemory(log: Log, load: () => MemoryAddon | undefined = memoryAddon): void {
+  withAddon(log, load, (addon) => addon.release());
+}
+
+function withAddon(log: Log, load: () => MemoryAddon | undefined, act: (addon: MemoryAddon) => void): void {
   try {
-    load()?.release();
+    const addon = load();
+    if (addon !== undefined) act(addon);
   } catch (thrown) {
     log.debug("could not release memory", { error: errorText(thrown) });
   }
 }
 
+/** Memory that native code has freed, alone. */
+function trimMemory(log: Log): void {
+  withAddon(log, memoryAddon, (addon) => addon.trim());
+}
+
 interface WhenQuietOptions {
-  /** Whether the moment is bad; another call reports the end of that. */
-  readonly isBusy: () => boolean;
   readonly act: () => void;
   readonly quietMs?: number;
   /** Begins to measure how much of the event loop is used; the result returns the part of the time since, 0 to 1. */
@@ -71,10 +88,10 @@ const usualQuietMs = 12_000;
 const usualUse = 0.1;
 
 /**
- * Returns the function to call at the end of each task: when no other follows for a while, `act` is called once, or later when the
+ * Returns the function to call at the beginning and at the end of each task: when no other follows for a while, `act` is called once, or later when the
  * process still has much to do. Ends with the signal.
  */
-export function whenQuiet({ isBusy, act, quietMs = usualQuietMs, measureUse = eventLoopUse }: WhenQuietOptions, signal: AbortSignal): () => void {
+export function whenQuiet({ act, quietMs = usualQuietMs, measureUse = eventLoopUse }: WhenQuietOptions, signal: AbortSignal): () => void {
   let timer: NodeJS.Timeout | undefined;
   signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
   return wait;
@@ -84,7 +101,6 @@ export function whenQuiet({ isBusy, act, quietMs = usualQuietMs, measureUse = ev
     if (signal.aborted) return;
     const use = measureUse();
     timer = setTimeout(() => {
-      if (isBusy()) return;
       if (use() > usualUse) wait();
       else act();
     }, quietMs).unref();

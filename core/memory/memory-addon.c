@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 /*
- * memory.node: releases memory that start-up took and an idle process does not need. Two things that JavaScript cannot do:
- * malloc_trim(3), and dropping the pages of its own executable (madvise(2), MADV_DONTNEED). Those stay in the kernel's page
+ * memory.node: releases memory that an idle process does not need, such as what start-up took. Two things that JavaScript cannot do:
+ * malloc_trim(3), also by itself, and dropping the pages of its own executable (madvise(2), MADV_DONTNEED). Those stay in the kernel's page
  * cache and come back without a disk at the first touch; until then they do not count as this process's.
  */
 
@@ -47,6 +47,14 @@ static int unchanged_ranges(struct range *found) {
   return count;
 }
 
+/* trim(): void */
+static napi_value trim(napi_env env, napi_callback_info info) {
+  (void)env;
+  (void)info;
+  malloc_trim(0);
+  return NULL;
+}
+
 /* release(): void */
 static napi_value release(napi_env env, napi_callback_info info) {
   (void)env;
@@ -59,8 +67,9 @@ static napi_value release(napi_env env, napi_callback_info info) {
 }
 
 NAPI_MODULE_INIT() {
-  napi_value function;
-  if (napi_create_function(env, "release", NAPI_AUTO_LENGTH, release, NULL, &function) != napi_ok) return NULL;
-  if (napi_set_named_property(env, exports, "release", function) != napi_ok) return NULL;
-  return exports;
+  napi_property_descriptor functions[] = {
+      {"release", NULL, release, NULL, NULL, NULL, napi_enumerable, NULL},
+      {"trim", NULL, trim, NULL, NULL, NULL, napi_enumerable, NULL},
+  };
+  return napi_define_properties(env, exports, sizeof functions / sizeof *functions, functions) == napi_ok ? exports : NULL;
 }

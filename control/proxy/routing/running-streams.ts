@@ -136,11 +136,11 @@ function cut({ parts }: Running): void {
 /** Streams of users while their bytes are relayed: a stop of the proxy waits for them, and slow work waits until there are none. */
 export class RelayedStreams {
   readonly #open = new Set<Promise<void>>();
-  readonly #ended: () => void;
+  readonly #changed: () => void;
 
-  /** `ended` is called as each stream ends. */
-  constructor(ended: () => void) {
-    this.#ended = ended;
+  /** `changed` is called as each stream begins and ends. */
+  constructor(changed: () => void) {
+    this.#changed = changed;
   }
 
   get size(): number {
@@ -151,9 +151,10 @@ export class RelayedStreams {
   add(stream: Promise<void>): void {
     const settled = stream.catch(() => {});
     this.#open.add(settled);
+    this.#changed();
     void settled.then(() => {
       this.#open.delete(settled);
-      this.#ended();
+      this.#changed();
     });
   }
 
