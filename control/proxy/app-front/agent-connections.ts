@@ -24,7 +24,7 @@ export interface ConnectionServices extends ReachServices {
   readonly sessions: Pick<AppSessions, "hold" | "userOf">;
 }
 
-/** Requests of one session from one address at a time, and those that wait: a browser has six, and pages with many slow requests wait. */
+/** Concurrent requests of one session from one address, and those that may wait. A browser has six connections; pages with many slow requests wait. */
 const requests = { atOnce: 32, waiting: 1_000, what: "requests of one session to an application" } as const;
 /** Time that a request waits for one of the others to end, ms. */
 const turnMs = 60_000;
@@ -33,11 +33,11 @@ const connectionMs = 60_000;
 const maxIdle = 32;
 /** Time after which an idle connection is closed, ms: before the agent closes it. */
 const idleMs = 30_000;
-/** Sets of connections at a time: mostly one for each session. */
+/** Maximum sets of connections: usually there is one for each session. */
 const maxPools = 10_000;
 /**
- * New connections of one session at a time, and those that wait. Each takes a stream, a certificate and two handshakes, some 20 ms of processor time in all, and the agent
- * waits 10 s for its handshake: of hundreds that begin together on a busy machine none would be ready in time.
+ * Connections of one session that are opened at the same time, and those that may wait. Each takes a stream, a certificate and two handshakes, about 20 ms of
+ * processor time in all, and the agent allows 10 s for its handshake: of hundreds that begin together on a busy machine, none would be ready in time.
  */
 const opening = { atOnce: 8, waiting: 1_000, what: "connections of one session to an application" } as const;
 
@@ -53,15 +53,15 @@ interface Attempt {
 }
 
 /**
- * Connections to agents for the sessions of browsers. They are kept by session, address and the user's identity, so that nobody's request goes over another one's
- * connection, nor over one with the roles of before, and end with the session.
+ * Connections to agents for the sessions of browsers. They are kept by session, address and the user's identity, so that no request goes over another user's
+ * connection, or over one with earlier roles. They end with the session.
  */
 export class AgentConnections {
   readonly #services: ConnectionServices;
   readonly #pools = new Map<string, Pool>();
-  /** Of identities, which do not change: `userOf` gives the same one for a while. */
+  /** By identity: identities do not change, and `userOf` returns the same one for a while. */
   readonly #digests = new WeakMap<UserIdentity, string>();
-  /** Of visits, each of which may be that of many requests. */
+  /** By visit, which many requests may share. */
   readonly #keys = new WeakMap<AppVisit, string>();
   /** By session and address. */
   readonly #requests = createQueues(requests);
@@ -75,8 +75,9 @@ export class AgentConnections {
   }
 
   /**
-   * Calls `pass` with the visit's connections, for `http.request`, once fewer than 32 requests of its session and address are running. It has its place until `pass`
-   * resolves. `left`: aborted when the client has left. Throws as `userOf`, and PlatformError: `limit` when too many wait, `timeout` when it has waited for a minute.
+   * Calls `pass` with the visit's connections, for `http.request`, once fewer than 32 requests of its session and address are running. The visit holds its place
+   * until `pass` resolves. `left`: aborted when the client has left. Throws as `userOf`, and PlatformError: `limit` when too many wait, `timeout` when it has
+   * waited for a minute.
    */
   async inTurn(visit: AppVisit, left: AbortSignal, pass: (agent: Agent) => Promise<void>): Promise<void> {
     if (left.aborted) throw new PlatformError("unavailable", "the client has left");
@@ -90,7 +91,7 @@ export class AgentConnections {
       wait[Symbol.dispose]();
       await pass(this.#agentFor(visit, await this.#services.sessions.userOf(visit)));
     };
-    // Mostly there is room, and no wait.
+    // Usually there is room, and nothing waits.
     await this.#requests(this.#keyOf(visit), work, () => wait.signal);
   }
 
@@ -121,8 +122,8 @@ export class AgentConnections {
   }
 
   /**
-   * A new connection: one that no other request uses. Nothing of a request was sent if it fails; a connection that an agent did not take is tried with another
-   * one once. It may wait for its turn; `left`: aborted when the client has left. Throws PlatformError: `limit` when too many wait, `timeout` after a minute.
+   * A new connection, which no other request uses. If it fails, nothing of the request has been sent; if an agent does not accept it, another one is tried once.
+   * It may wait for its turn; `left`: aborted when the client has left. Throws PlatformError: `limit` when too many wait, `timeout` after a minute.
    */
   async connect(visit: AppVisit, left?: AbortSignal): Promise<TLSSocket> {
     const text = `a connection to ${visit.app} could not be opened within ${connectionMs / 1_000} s`;
@@ -141,7 +142,7 @@ export class AgentConnections {
       return await this.#reach(visit, first);
     } catch (thrown) {
       const isAway = thrown instanceof PlatformError && (thrown.code === "unavailable" || thrown.code === "timeout");
-      // Without a stream, all agents were tried.
+      // No agent opened a stream: all of them have been tried.
       if (!isAway || !first.isOpen || left.aborted) throw thrown;
       return await this.#reach(visit, { left, isOpen: false });
     }
@@ -154,7 +155,7 @@ export class AgentConnections {
       {
         clientAddress: peer,
         sessionId: credential.id,
-        // The proxy decides by the roles of now: the request may have waited.
+        // The current roles decide: the request may have waited.
         identify: async () => await sessions.userOf(visit),
         request: () => ({ kind: "app", target: app, parameters: {} }),
         left: attempt.left,

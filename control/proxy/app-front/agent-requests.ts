@@ -17,13 +17,13 @@ export interface AgentOptions {
   readonly connect: (left: AbortSignal | undefined) => Promise<Duplex>;
 }
 
-/** Keeps connections for requests that follow each other. */
+/** Keeps connections open for later requests. */
 export function connectionAgent({ maxConnections = Number.POSITIVE_INFINITY, maxIdle, idleMs, connect }: AgentOptions): Agent {
   const agent = keepAliveIn(new Agent({ keepAlive: true, maxSockets: maxConnections, maxFreeSockets: maxIdle, timeout: idleMs }));
   agent.createConnection = (options, done) => {
     connect(leftOf(options)).then(
       (socket) => done?.(null, socket),
-      // Node's types want a socket beside the error.
+      // Node's types require a socket beside the error.
       (thrown: unknown) => (done as ((error: unknown) => void) | undefined)?.(thrown),
     );
     return undefined;
@@ -44,7 +44,7 @@ export interface PassedRequest {
   readonly headers: readonly string[];
   /** The kept connections, or one for this request alone. */
   readonly over: Agent | Duplex;
-  /** Aborted when the client has left: a connection that is being opened for it is not needed then. */
+  /** Aborted when the client has left: a connection that is being opened for it is no longer needed. */
   readonly left?: AbortSignal | undefined;
 }
 

@@ -4,7 +4,7 @@ import type { AppCredential } from "./app-sessions.ts";
 
 /* Cookies at the host name of an application. */
 
-/** `<id>.<secret>` of the session, and its second secret: to know the one is not enough. */
+/** `<id>.<secret>` of the session, and its second secret: knowing one of them is not enough. */
 const names = { session: `${ownCookiePrefix}app`, subject: `${ownCookiePrefix}app_subject` } as const;
 
 /** Time for one hand-off, seconds. */

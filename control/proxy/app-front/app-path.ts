@@ -1,4 +1,4 @@
-/** Paths below which this proxy answers itself at the host names of applications. */
+/** Prefix of the paths that the proxy itself answers at the host names of applications. */
 export const ownPrefix = "/x-platform-";
 export const ownPaths = { start: "/x-platform-auth/start", auth: "/x-platform-auth", logout: "/x-platform-logout" } as const;
 

@@ -23,7 +23,7 @@ interface Offers {
 
 export interface AppSitesFacts {
   readonly offers: Offers;
-  /** Names of the proxy itself, which no application has. */
+  /** Names of the proxy itself: no application is served there. */
   readonly ownNames: readonly string[];
   /** Below it every label is the name of an application, unless the application has another address; undefined: only these are served. */
   readonly domain: string | undefined;
@@ -98,7 +98,7 @@ function isAt(facts: AppFacts, host: string): boolean {
 }
 
 /**
- * An address and rules for other sites count if all agents that offer the application state them: a host that claims the name cannot lead sessions to an
+ * An address and rules for other sites count only if all agents that offer the application agree on them: a host that claims the name cannot lead sessions to an
  * address of its own, or open the application to other sites.
  */
 function collected(tunnels: ReturnType<Offers["all"]>): Known {

@@ -37,7 +37,7 @@ export interface BrowserFrontServices extends HandOffServices {
 const headersMs = 20_000;
 const keepAliveMs = 75_000;
 /**
- * Time after which a browser that takes nothing of what waits for it is cut off, ms. The kernel's buffers hide the progress of up to 1.7 MB: a reader of 1 KB/s
+ * Time after which a browser is cut off that reads nothing of the data waiting for it, ms. The kernel's buffers hide progress of up to 1.7 MB: a reader of 1 KB/s
  * must not look like one that reads nothing.
  */
 const unreadMs = 1_800_000;
@@ -49,9 +49,9 @@ const unreadMs = 1_800_000;
 export function createBrowserFront(services: BrowserFrontServices): ServeBrowser {
   const arrivals = new WeakMap<Duplex, Arrived>();
   const times = { requestTimeout: 0, headersTimeout: headersMs, keepAliveTimeout: keepAliveMs };
-  // A request without a body is not a stream then that ends and closes.
+  // Spares requests without a body the end and the close of a stream.
   const reading = { maxHeaderSize: maxHeaders, IncomingMessage: GatheredMessage, optimizeEmptyRequests: true };
-  // The agent takes no other upgrade.
+  // The agent accepts no other upgrade.
   const server = createServer({ ...reading, ...times, shouldUpgradeCallback: ({ headers }) => isWebSocketUpgrade(headers.upgrade) });
   // Node checks header times only in a server that listens; this one gets its connections from a listener.
   server.emit("listening");
@@ -122,7 +122,7 @@ async function serveOwn(visit: SiteRequest, services: BrowserFrontServices): Pro
   throw new PlatformError("not_found", "not found");
 }
 
-/** A connection of a browser. It ends when an answer waits for it, and it takes nothing of it for minutes. */
+/** A browser's connection. It ends when data waits for the browser, and the browser has read nothing for half an hour. */
 interface Arrived extends BrowserArrival {
   /** Lifts the limit: after an upgrade the stream may wait for its user, and counts as one of the user's streams. */
   readonly unlimited: () => void;
@@ -207,7 +207,7 @@ type Refused = Pick<SiteRequest, "request" | "response"> & { readonly arrival: P
 function refuse({ request, response, arrival: { site } }: Refused, thrown: unknown, services: BrowserFrontServices): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
   const error = note(thrown, services);
-  // What is left of the body is not read, and a request that is not clear ends its connection.
+  // The rest of the body is not read, and a malformed request ends its connection.
   if (!request.complete || error.code === "invalid") response.shouldKeepAlive = false;
   answerRefusal({ request, response, error, launch: launchAddress(request, site, services) });
 }
@@ -218,7 +218,7 @@ function launchAddress({ method, url = "/" }: IncomingMessage, { host }: SiteReq
   return addresses().launch(host, { path: isRead && !url.toLowerCase().startsWith(ownPrefix) ? url : "/" });
 }
 
-/** Failures of connections to agents are not ours. */
+/** Connections to agents that fail are not faults of the proxy. */
 function note(thrown: unknown, { log }: BrowserFrontServices): PlatformError {
   if (thrown instanceof PlatformError) return thrown;
   const isConnection = thrown instanceof Error && "code" in thrown;

@@ -7,7 +7,7 @@ import { BrowserWorld } from "./testing/browser-world.ts";
 let site: BrowserWorld;
 /** Calls of the auth service for the user of a session. */
 let asked = 0;
-/** The proxy's clock, ms: it goes on when a test says so. */
+/** The proxy's clock, ms: only a test advances it. */
 let clock = 0;
 
 beforeAll(async () => {

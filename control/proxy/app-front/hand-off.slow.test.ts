@@ -36,7 +36,7 @@ describe("the hand-off", () => {
     ]);
   });
 
-  test("goes on to the next of several applications, and leaves out hosts that are none", async () => {
+  test("goes on to the next of several applications, and skips hosts that are not applications", async () => {
     const { state, cookie } = await site.attempt();
     const next = ["evil.test", proxyHost, shop, wiki];
     const taken = await site.take({ body: { state, ...(await site.session()), path: "/b", next }, cookie });
@@ -71,7 +71,7 @@ describe("the hand-off", () => {
     expect((await site.take({ body: { ...right.body, state: again.state }, cookie: again.cookie })).status).toBe(403);
   });
 
-  test("is taken once: who has seen it has nothing, and the session ends", async () => {
+  test("can be taken once: a second attempt gets nothing, and the session ends", async () => {
     const { state, cookie } = await site.attempt();
     const opened = await site.session();
     const first = await site.take({ body: { state, ...opened }, cookie });

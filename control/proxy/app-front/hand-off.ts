@@ -104,7 +104,7 @@ function requireState({ headers }: IncomingMessage, state: ReturnType<typeof par
   throw new PlatformError("unauthenticated", "this sign-in began in another browser, or more than a minute ago");
 }
 
-/** The next application of those that belong together; at the end, the path that was asked first. */
+/** The next of the applications that belong together; after the last one, the path that was requested first. */
 function nextAddress({ site }: SiteRequest, { path, next }: Body, { sites, addresses }: HandOffServices): string {
   const [following, ...rest] = next.filter((host) => sites.find(host) !== undefined);
   return following === undefined ? ownPath(path, site.host) : addresses().launch(following, { path, next: rest });
@@ -123,7 +123,7 @@ export async function logOut(visit: SiteRequest, services: HandOffServices): Pro
   response.writeHead(204, { ...ownHeaders, "Set-Cookie": [...withoutAppCookies()] }).end();
 }
 
-/** Whether the session exists, also that of a locked user. */
+/** Whether the session exists; a locked user's does, too. */
 async function isThere(call: AppCall, sessions: HandOffServices["sessions"]): Promise<boolean> {
   try {
     await sessions.userOf(call);

@@ -9,7 +9,7 @@ export interface WaitLimits {
   readonly left?: AbortSignal | undefined;
 }
 
-/** Limits of one wait: its time, and the client's patience. It begins with the first look at its signal. Dispose of it when the wait is over. */
+/** Limits of one wait: a time, and the client's presence. The time begins when `signal` is first read. Dispose of it when the wait is over. */
 export class LimitedWait implements Disposable {
   readonly #limits: WaitLimits;
   #begun: { readonly controller: AbortController; readonly timer: NodeJS.Timeout } | undefined;

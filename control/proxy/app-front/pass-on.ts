@@ -14,12 +14,12 @@ export interface Passing {
   readonly agent: Agent;
   /** Aborted when the client's connection has closed: an answer may be complete before its request is. */
   readonly left: AbortSignal;
-  /** No answer has begun. */
+  /** Called with the failure of a request whose answer has not begun. */
   readonly failed: (thrown: unknown) => void;
 }
 
 /**
- * Passes a request on to an agent, and the answer back, both as they are except for our own cookies and what concerns one connection alone. Nothing is gathered:
+ * Passes a request on to an agent, and the answer back, both as they are except for our own cookies and what concerns one connection alone. Nothing is buffered:
  * each side waits for the other. A body is sent once. Resolves when the request has no connection to the agent any more. Never throws.
  */
 export function passOn(request: IncomingMessage, response: ServerResponse, passing: Passing): Promise<void> {
@@ -45,7 +45,7 @@ function attempt(request: IncomingMessage, response: ServerResponse, trying: Try
     try {
       passBack(answer, response);
     } catch (thrown) {
-      // Nothing has been sent: Node reads status lines that it does not write.
+      // Nothing has been sent: Node reads status lines that it refuses to write.
       answer.destroy();
       response.statusMessage = "";
       failed(thrown);
@@ -118,7 +118,7 @@ export function requestHeaders(raw: readonly string[]): readonly string[] {
   });
 }
 
-/** What a Connection header states besides the life of the client's connection, which is not that of the agent's: headers that the agent leaves out. */
+/** A Connection header without the words about the client's own connection. What stays are names of headers, which the agent leaves out. */
 function withoutLife(value: string): string {
   const tokens = value.split(",").map((token) => token.trim());
   return tokens.filter((token) => !["close", "keep-alive", ""].includes(token.toLowerCase())).join(", ");
@@ -132,7 +132,7 @@ export function answerHeaders(raw: readonly string[]): readonly string[] {
   return mapped(raw, (name, value) => (ofConnection.has(name) ? undefined : value));
 }
 
-/** A flat list with other values. `change` gets a name in lower case; undefined: the header is left out. */
+/** A flat list with changed values. `change` gets a name in lower case; undefined: the header is left out. */
 function mapped(raw: readonly string[], change: (name: string, value: string) => string | undefined): readonly string[] {
   const all: string[] = [];
   for (let at = 0; at + 1 < raw.length; at += 2) {

@@ -9,7 +9,7 @@ export interface PreflightAsk {
 
 /**
  * The answer to a pre-flight request for an application with a `cors` policy: browsers send it without cookies, so that the application could not answer.
- * Undefined: it is not a pre-flight request, or the policy does not allow the origin; it then needs a session, as every request. Pure.
+ * Undefined: it is not a pre-flight request, or the policy does not allow the origin; it then needs a session, like every other request. Pure.
  */
 export function preflightHeaders(cors: AppCors | undefined, { method, origin, wanted }: PreflightAsk): Readonly<Record<string, string>> | undefined {
   if (cors === undefined || method !== "OPTIONS" || origin === undefined || wanted === undefined) return undefined;

@@ -28,7 +28,7 @@ function readBytes(request: IncomingMessage): Promise<Buffer> {
     if (size > maxBody) reject(new PlatformError("limit", `the body exceeds the maximum of ${maxBody} bytes`));
     else parts.push(part);
   });
-  // Of a request without a body, which has ended before anybody reads it.
+  // A request without a body has ended before it is read.
   if (request.readableEnded) resolve(Buffer.alloc(0));
   request.once("end", () => resolve(Buffer.concat(parts)));
   request.once("close", () => reject(new PlatformError("unavailable", "the client has gone")));

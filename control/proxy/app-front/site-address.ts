@@ -18,8 +18,8 @@ export class SiteAddresses {
   }
 
   /**
-   * The page of the proxy's site that signs a browser in to an application. `path`: where it goes on to. `next`: host names of applications that follow, the one
-   * whose path that is at the end; undefined: not known yet.
+   * The page of the proxy's site that signs a browser in to an application. `path`: where the browser goes on to. `next`: host names of the applications that
+   * follow, last the one that `path` belongs to; undefined: not known yet.
    */
   launch(host: string, { path, next }: { readonly path: string; readonly next?: readonly string[] | undefined }): string {
     const query = new URLSearchParams({ path, ...(next !== undefined && { next: next.join(",") }) });

@@ -5,8 +5,8 @@ import type { RoutingServices } from "../routing/routing-services.ts";
 type Serve<Arrival, Services> = (arrival: Arrival, services: Services) => Promise<void>;
 
 /**
- * The same front, which records a client that nobody knows yet and that breaks the protocol, or that of TLS, in the audit log, as far as its network may fill it.
- * What comes later is recorded with its user, here or by the agent. A client that only leaves is not recorded: balancers look at ports so.
+ * The same front, which also records in the audit log a client that breaks its protocol, or TLS, before it has identified itself, as far as the limit of its
+ * network allows. Later faults are recorded with their user, here or by the agent. A client that only disconnects is not recorded: balancers probe ports that way.
  */
 export function auditingOffences<Arrival extends { readonly peer: string }, Services extends Pick<RoutingServices, "audit">>(
   protocol: DbProtocol,

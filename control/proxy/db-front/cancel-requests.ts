@@ -33,19 +33,19 @@ export interface GreetedConnection {
   readonly own: number;
 }
 
-/** A number of a server. */
+/** Length of a reply: a server's number of a connection, bytes. */
 const replyBytes = 4;
 
-/** Requests of one network: nobody has proven anything. */
+/** Requests of one network: their senders are not authenticated. */
 const ofNetwork = { burst: 20, perSecond: 2 } as const;
 /** Networks that are remembered. */
 const maxNetworks = 10_000;
 /**
- * Streams of all requests together, as each request goes to every agent with a PostgreSQL database: those of 20 requests a second where 500 agents have some, and
- * of as many more requests where fewer have.
+ * Streams of all requests together, since each request goes to every agent with a PostgreSQL database: enough for 20 requests a second with 500 such agents, and
+ * for more with fewer.
  */
 const ofAll = { burst: 50_000, perSecond: 10_000 } as const;
-/** Hosts whose agents get one request, and streams for requests that are open at a time: two requests, while all of these hosts reload. */
+/** Maximum hosts for one request, and maximum streams that are open at the same time: enough for two requests while all of these hosts reload. */
 const maxHosts = 500;
 const maxOpen = 2_000;
 /** Time for the agents to pass it on, ms: the client waits, so that the request cannot hit its next query. */
@@ -54,10 +54,11 @@ const takenMs = 3_000;
 const othersMs = 1_000;
 
 /**
- * Requests to cancel a query at PostgreSQL's port: the key is all that they have. Only the process that has issued the key knows it, so each of this proxy's
- * agents with a PostgreSQL database is asked, also processes that a reload has replaced: they have their sessions still. None replies: an asker learns nothing.
- * A client of MySQL kills a query by a number that one process alone knows: those that offer this database are asked for the server's own, in the same way. Only agents
- * whose offers count are, and none while these differ: an agent that gets no connections to the database must not choose which one is killed.
+ * Requests to cancel a query at PostgreSQL's port: the key is all that they carry. Only the process that has issued the key knows it, so each of this proxy's
+ * agents with a PostgreSQL database is asked, including those that a reload has replaced, which still have their sessions. They do not reply, so that the sender
+ * learns nothing. A client of MySQL kills a query by a number that only one process knows: the agents that offer the database are asked in the same way for the
+ * server's own number. Only agents whose offers count are asked, and none while these offers differ: an agent that gets no connections to the database must not
+ * choose which one is killed.
  */
 export class CancelRequests {
   readonly #deps: CancelDeps;
@@ -75,15 +76,15 @@ export class CancelRequests {
   }
 
   /**
-   * Of a connection whose client was greeted with a number: the one that its server has given. Undefined: no agent knows it, or has said so in time, or two have replied
-   * with different ones. Never throws.
+   * The server's number of a connection, by the number with which its client was greeted. Undefined: no agent knows it, or replied in time, or two replied with
+   * different ones. Never throws.
    */
   async threadOf({ database, own }: GreetedConnection, peer: string): Promise<number | undefined> {
     const reply = await this.#askAll({ target: database, key: u32(own) }, peer, this.#entitled(database));
     return reply?.readUInt32BE(0);
   }
 
-  /** The reply, where all that reply agree; undefined: there was none. */
+  /** The reply, if all replies are equal; undefined: there was none, or they differ. */
   async #askAll(asked: Asked, peer: string, usable: readonly AskedTunnel[]): Promise<Buffer | undefined> {
     const { log, now } = this.#deps;
     const agents = this.#atMost(usable);
@@ -103,13 +104,13 @@ export class CancelRequests {
     return first !== undefined && replies.every((reply) => reply.equals(first)) ? first : undefined;
   }
 
-  /** Those that serve a host now come first. */
+  /** Those that accept streams come first, those that drain after them. */
   #usable(isMeant: (offered: Offered) => boolean): readonly AskedTunnel[] {
     const usable = [...this.#deps.tunnels()].filter(({ ended, offered }) => !ended && offered.some(isMeant));
     return [...usable.filter(({ draining }) => !draining), ...usable.filter(({ draining }) => draining)];
   }
 
-  /** The processes of the hosts whose offers of a database count (`entitledOffers`); none while these offers differ. That of a host is its newest process's. */
+  /** The processes of the hosts whose offers of a database count (`entitledOffers`); none while these offers differ. A host's offer is that of its newest process. */
   #entitled(database: string): readonly AskedTunnel[] {
     const isMeant = ({ kind, name }: Offered): boolean => kind === "db" && name === database;
     const usable = this.#usable(isMeant);
@@ -136,7 +137,7 @@ export class CancelRequests {
     return ordered.filter(({ identity }) => hosts.has(identity.id)).slice(0, maxOpen - this.#open);
   }
 
-  /** What the agent has replied: nothing to PostgreSQL's requests. */
+  /** The agent's reply; empty to PostgreSQL's requests. */
   async #ask(agent: Pick<Tunnel, "openStream">, { target, key }: Asked, peer: string): Promise<Buffer> {
     this.#open += 1;
     let reply: Buffer = Buffer.alloc(0);

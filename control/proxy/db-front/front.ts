@@ -16,7 +16,7 @@ export interface FrontServices extends RoutingServices {
   readonly lastAgents: Pick<LastAgents, "of" | "used" | "failed">;
   /** Version in the greeting of MySQL's port, which comes before the database is known. */
   readonly mysqlVersion: string;
-  /** `host:port` where clients of this database port dial it; undefined: as they say themselves. */
+  /** `host:port` at which clients dial this database port; undefined: the address that a client states itself. */
   readonly publicAddr?: string | undefined;
   readonly signal: AbortSignal;
 }

@@ -17,7 +17,7 @@ export interface FrontClient {
   readonly at: string;
 }
 
-/** Whether clients name a connection on another one: to interrupt a query (KILL), or for a cursor or a session of the server. */
+/** Whether clients refer on one connection to another one: to interrupt a query (KILL), or for a cursor or a session of the server. */
 const namesConnections: Readonly<Record<DbProtocol, boolean>> = { mysql: true, mongodb: true, postgres: false, redis: false };
 
 export interface ReachedDatabase {

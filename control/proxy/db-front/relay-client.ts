@@ -28,8 +28,8 @@ export async function relayClient(
 }
 
 /**
- * Relays between a client and the agent of its database, who is followed in case that it is lost. A client that kills a query names it to the agent as its server does.
- * `isLoggedIn`: as of `wordsAtLoss`. Never rejects.
+ * Relays between a client and the agent of its database. If the agent is lost, the client gets an error between two messages. Where a client kills a query, the agent
+ * gets the server's number of its connection. `isLoggedIn`: as for `wordsAtLoss`. Never rejects.
  */
 export async function relayToAgent(
   { tls: client, protocol, peer, isLoggedIn }: Omit<FrontClient, "at"> & Pick<LostEnds, "isLoggedIn">,

@@ -18,7 +18,7 @@ const protocols = ["h2", "http/1.1"];
  * once bytes flow or were refused. Throws as `terminateTls`.
  */
 export async function serveKubeClient({ socket, peer, established }: NewConnection, services: KubeFrontServices): Promise<void> {
-  // Without a list of authorities: Go's clients send their certificate then, whatever it is, and a refusal can say what is wrong with it.
+  // Without a list of authorities: Go's clients then send any certificate that they have, and a refusal can name what is wrong with it.
   const context = services.identity.current().databases;
   const tls = await terminateTls(socket, { context, alpn: protocols, requestCertificate: true });
   tls.on("error", () => {});

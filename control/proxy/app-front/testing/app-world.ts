@@ -76,7 +76,7 @@ export async function appWorld(options: Parameters<typeof startTestCluster>[0] =
   });
 }
 
-/** As an agent does, but for its own decision. */
+/** As an agent does, without a decision of its own. */
 async function serveStream(
   world: Pick<AppWorld, "reached" | "serve" | "refusal">,
   request: StreamRequest,

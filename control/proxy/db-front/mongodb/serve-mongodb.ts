@@ -2,7 +2,7 @@ import type { TLSSocket } from "node:tls";
 import { endClientTls, type Front } from "../front.ts";
 import { relayClient } from "../relay-client.ts";
 
-/** Serves a client of MongoDB: TLS at once. A driver dials the address again that its server states, so that has to be this port's. */
+/** Serves a client of MongoDB: TLS at once. Drivers reconnect to the address that the server states, which has to be this port's. */
 export const serveMongodb: Front = async ({ socket, peer, established }, services) => {
   const tls = await endClientTls(socket, services, "mongodb");
   const at = services.publicAddr ?? dialledAddress(tls, socket.localPort);

@@ -26,7 +26,7 @@ export const offered =
 /** utf8mb4_general_ci, which MySQL and MariaDB know under the same number. */
 const charset = 45;
 const autocommit = 2;
-/** Every client knows it, and takes an OK as the answer to any password. */
+/** Every client knows this plugin, and accepts an OK as the answer to any password. */
 const plugin = "caching_sha2_password";
 
 export function newConnectionId(): number {

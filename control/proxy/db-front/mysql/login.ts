@@ -21,8 +21,9 @@ function flagsOf(payload: Buffer): number {
 }
 
 /**
- * A client's login as the agent gets it, who greets with `agent`: without TLS, whose bit clients leave set, and with what both greetings have offered. A client may set bits that it was
- * not offered, and does not use them then. Throws `unavailable` when the client may use what the agent's server cannot. Pure.
+ * A client's login in the form for an agent whose greeting has the capabilities `agent`: without the bit of TLS, which clients leave set, and with the
+ * capabilities that both greetings offered. A client may set bits that it was not offered; it does not use them. Throws `unavailable` if the client may use a
+ * capability that the agent's server lacks. Pure.
  */
 export function loginForAgent(payload: Buffer, agent: number): Buffer {
   const used = (flagsOf(payload) & offered) >>> 0;

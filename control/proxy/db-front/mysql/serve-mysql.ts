@@ -17,16 +17,16 @@ const maxLogin = 68_000;
 const maxAnswer = 16_384;
 /** Time for the agent to answer a login: its server may be slow, ms. */
 const answerMs = 60_000;
-/** As of a server with require_secure_transport. */
+/** The error of a server with require_secure_transport. */
 const withoutTls = { code: 3159, state: "HY000" } as const;
 /** First byte of an error packet. */
 const errorByte = 0xff;
-/** Maximum packets that answer a login: a word before the OK. */
+/** Maximum packets that answer a login, the OK included. */
 const maxAnswers = 4;
 
 /**
- * Serves a client of MySQL or MariaDB: greets it before its database is known, ends its TLS, and passes its login on to the agent, who greets like the
- * server. TLS makes one packet more on the client's side, so that the numbers of packets up to the OK differ by one.
+ * Serves a client of MySQL or MariaDB: greets it before its database is known, ends its TLS, and passes its login on to the agent, whose greeting is the server's.
+ * TLS takes one more packet on the client's side, so that the numbers of packets up to the OK differ by one.
  */
 export const serveMysql: Front = async ({ socket, peer, established }, services) => {
   const { signal } = services;
@@ -61,7 +61,7 @@ export const serveMysql: Front = async ({ socket, peer, established }, services)
   void relayToAgent({ tls, protocol: "mysql", peer, isLoggedIn: true }, reached, services);
 };
 
-/** False: the client has asked for no TLS and was refused. */
+/** False: the client did not ask for TLS, and was refused. */
 async function startedTls(socket: Socket, signal: AbortSignal): Promise<boolean> {
   const first = await takePacket(socket, { sequence: 1, maxLength: maxLogin, timeoutMs: startMs, what: "the client's request for TLS", signal });
   if (asksForTls(first)) return true;
@@ -77,7 +77,7 @@ interface Ends {
 }
 
 /**
- * Passes the login on, and its answers to the client. The result is the agent's error, numbered for the client, who does not have it yet; undefined: the client is
+ * Passes the login on, and its answers to the client. The result is the agent's error, numbered for the client and not sent to it yet; undefined: the client is
  * logged in. Throws what keeps the agent from getting the login.
  */
 async function passLogin({ tls, agent, login }: Ends, { signal }: FrontServices): Promise<Buffer | undefined> {
@@ -93,5 +93,5 @@ async function passLogin({ tls, agent, login }: Ends, { signal }: FrontServices)
     // 01: the OK follows.
     if (answer[0] !== 1) return undefined;
   }
-  throw new PlatformError("unavailable", "the agent does not answer the login");
+  throw new PlatformError("unavailable", "the agent did not answer the login");
 }

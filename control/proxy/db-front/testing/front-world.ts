@@ -147,7 +147,7 @@ interface Stream {
   readonly credentials: HostCredentials;
 }
 
-/** As an agent does, but for its own decision. */
+/** As an agent does, without a decision of its own. */
 async function serveStream(world: Served, { channel, request, credentials }: Stream) {
   if (request.kind === "cancel") {
     world.cancelled.push(request.parameters.key);

@@ -77,7 +77,7 @@ interface Stream {
   readonly hostname: string;
 }
 
-/** As an agent does, but for its own decision. */
+/** As an agent does, without a decision of its own. */
 async function serveStream(serving: Serving, { channel, request, credentials, hostname }: Stream): Promise<void> {
   const { tls, user } = await acceptFront(channel, credentials, "kube");
   serving.reached.push({ host: hostname, request, user });
