@@ -46,7 +46,7 @@ export class ApiServers {
     };
   }
 
-  /** Ends the connections of clusters that are not offered any more, or that are reached in another way by now. */
+  /** Ends the connections of clusters that are no longer offered, or are now reached in another way. */
   follow(clusters: readonly DescribedCluster[]): void {
     const settings = new Map(clusters.map(({ name, server }) => [name, settingsOf(server)]));
     for (const [name, { settings: own, over }] of this.#open) {

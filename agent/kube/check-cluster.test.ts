@@ -6,7 +6,7 @@ import type { ApiRequest } from "./upstream/api-server.ts";
 
 type Api = Parameters<typeof checkCluster>[0];
 
-/** An API server that answers every review so. */
+/** An API server that gives every review this answer. */
 function server(answer: (resource: string) => { readonly status: number; readonly allowed?: boolean }): Api {
   const send = async ({ body }: ApiRequest) => {
     const chunks: Buffer[] = [];

@@ -15,12 +15,12 @@ interface Permission {
   readonly resource: string;
 }
 
-/** Without them nobody gets in: the agent acts as users and groups. */
+/** Without these no user can connect: the agent acts as users and groups. */
 const needed: readonly Permission[] = [
   { verb: "impersonate", resource: "users" },
   { verb: "impersonate", resource: "groups" },
 ];
-/** Without them something is missing: users who are service accounts, and image and node in audit events of sessions in pods. */
+/** Without these a part is missing: users who are service accounts, and image and node in the audit events of sessions in pods. */
 const expected: readonly Permission[] = [
   { verb: "impersonate", resource: "serviceaccounts" },
   { verb: "get", resource: "pods" },

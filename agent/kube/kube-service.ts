@@ -17,7 +17,7 @@ export interface KubeConfig {
   readonly kubeconfigFile?: string | undefined;
   /** Name of the cluster in whose pod the agent runs. */
   readonly podCluster?: string | undefined;
-  /** Of the clusters of the configuration. */
+  /** Labels of the clusters in the configuration. */
   readonly labels: Labels;
   /** More of them, whose values commands print. */
   readonly commands: readonly LabelCommand[];
@@ -81,7 +81,7 @@ export async function prepareKube({ kubeconfigFile, podCluster, labels, commands
   };
 }
 
-/** Warns of permissions that the agent's account at a cluster lacks: once, and again when they are others. */
+/** Warns about permissions that the agent's account at a cluster lacks: once, and again when they change. */
 function lackingWarnings(log: Pick<Log, "warn">): (cluster: string, api: object, permissions: readonly string[]) => void {
   const warned = new WeakMap<object, string>();
   return (cluster, api, permissions) => {

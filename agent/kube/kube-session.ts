@@ -18,7 +18,7 @@ export interface KubeSession {
   readonly recordingMode: RecordingMode;
   /** A role demands it (`record_session: strict`). */
   readonly strictRecording: () => boolean;
-  /** Decides about a request under the rules of now. Throws PlatformError. */
+  /** Decides about a request by the current rules. Throws PlatformError. */
   readonly judge: (asked: AskedOfJudge) => Promise<Judged>;
   /** Requests that run on this connection. */
   readonly running: Running;
@@ -45,7 +45,7 @@ export class Running {
     return () => void this.#all.delete(request);
   }
 
-  /** Ends those that the rules of now do not allow. `errorOf` gives the error of a decision. */
+  /** Ends those that the current rules do not allow. `errorOf` gives the error of a decision. */
   judgeAgain(errorOf: (thrown: unknown) => PlatformError | undefined): void {
     for (const { judged, end } of [...this.#all]) {
       try {

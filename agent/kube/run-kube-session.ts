@@ -15,7 +15,7 @@ import { plainStatus } from "./http/status-response.ts";
 import type { KubeDeps } from "./kube-deps.ts";
 import { type KubeSession, Running } from "./kube-session.ts";
 
-/** A client has as many streams on one connection of HTTP/2 as API servers allow. */
+/** A client may open as many streams on one HTTP/2 connection as API servers allow. */
 const limits: ConnectionLimits = { ...usualLimits, maxExchanges: 250 };
 /** Time that streams have to state to the client why its connection ends, ms. */
 const farewellMs = 1_500;
@@ -38,7 +38,7 @@ export async function runKubeSession({ tls, grant, lease, judgeAgain, session }:
   const cut = (why: PlatformError): void => {
     if (reason !== undefined) return;
     reason = why;
-    // Requests that run state it to the client, each in its way.
+    // Running requests report the reason to the client, each in its own form.
     running.endAll(why);
     timer = setTimeout(() => tls.destroy(), farewellMs);
   };

@@ -33,7 +33,7 @@ export class ChannelReader {
     return this.#socket.isBetween;
   }
 
-  /** Whether this side has said that nothing more comes from it. */
+  /** Whether this side has announced that it sends nothing more. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
@@ -54,7 +54,7 @@ export class ChannelReader {
     if (first === undefined) return bytes;
     this.#group = "";
     this.#channel = this.#isBase64 ? first - 0x30 : first;
-    if (this.#isBase64 && (first < 0x30 || first > 0x39)) throw new PlatformError("invalid", "a message of the stream names no channel");
+    if (this.#isBase64 && (first < 0x30 || first > 0x39)) throw new PlatformError("invalid", "a message of the stream does not name a channel");
     return bytes.subarray(1);
   }
 

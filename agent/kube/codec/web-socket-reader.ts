@@ -17,7 +17,7 @@ export interface WebSocketPiece {
   /** Whether a message begins with it, and ends after it. */
   readonly isFirst: boolean;
   readonly isLast: boolean;
-  /** Of a message `text` or `binary`, also in its further frames; or of a control frame. */
+  /** `text` or `binary` in every frame of a message, or that of a control frame. */
   readonly opcode: number;
 }
 
@@ -41,7 +41,7 @@ export class WebSocketReader {
   #held: Buffer = Buffer.alloc(0);
   #frame: OpenFrame | undefined;
   #control: Buffer[] = [];
-  /** Of the message whose further frames follow. */
+  /** Opcode of the message whose next frames follow. */
   #message: number | undefined;
 
   constructor(side: "client" | "server") {
@@ -80,9 +80,9 @@ export class WebSocketReader {
     const isMasked = (second & 0x80) !== 0;
     const short = second & 0x7f;
     const size = short < 126 ? short : short === 126 ? head.readUInt16BE(2) : Number(head.readBigUInt64BE(2));
-    if ((first & 0x70) !== 0) throw new PlatformError("invalid", "the WebSocket uses an extension that nobody has agreed to");
+    if ((first & 0x70) !== 0) throw new PlatformError("invalid", "the WebSocket uses an extension that was not negotiated");
     if (isMasked !== this.#fromClient) throw new PlatformError("invalid", "a frame of the WebSocket is masked the wrong way");
-    if (!Number.isSafeInteger(size)) throw new PlatformError("invalid", "a frame of the WebSocket states a length that nothing has");
+    if (!Number.isSafeInteger(size)) throw new PlatformError("invalid", "a frame of the WebSocket states an impossible length");
     const mask = isMasked ? Buffer.from(head.subarray(head.length - 4)) : undefined;
     const frame = { isFinal, mask, done: 0, left: size, isFirst: true };
     if (opcode >= 8) {
@@ -122,7 +122,7 @@ function headLengthOf(bytes: Buffer): number | undefined {
   return 2 + (short < 126 ? 0 : short === 126 ? 2 : 8) + ((second & 0x80) !== 0 ? 4 : 0);
 }
 
-/** A copy, where there is a mask: the bytes themselves go on as they are. */
+/** A copy if there is a mask, since the masked bytes themselves are passed on. */
 function unmasked(bytes: Buffer, { mask, done }: OpenFrame): Buffer {
   if (mask === undefined) return bytes;
   const plain = Buffer.allocUnsafeSlow(bytes.length);

@@ -8,7 +8,7 @@ export interface Collection {
   readonly query: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Parameters that choose the objects of a list; each other one is an option of the deletion. */
+/** Parameters that select objects; all others are options of the deletion. */
 const choosing = ["labelSelector", "fieldSelector"];
 const paging = ["limit", "continue"];
 const listing = [
@@ -31,12 +31,12 @@ export function pageTarget({ place, query }: Collection, pageSize: number, next:
   return `${pathOf(place)}?${encoded([...chosen, ["limit", String(limit)], ...(from === "" ? [] : [["continue", from] as const])])}`;
 }
 
-/** Whether the client asks for one page alone: then its objects alone are deleted, as the API server does it. Pure. */
+/** Whether the client asks for one page only: then only its objects are deleted, as the API server does. Pure. */
 export function isOnePage({ query }: Collection): boolean {
   return paging.some((name) => (query.get(name)?.[0] ?? "") !== "");
 }
 
-/** Path and query that delete one of these objects, with the options of the request. Throws `unavailable` for a name that no object has. Pure. */
+/** Path and query that delete one of these objects, with the options of the request. Throws `unavailable` for a name that an object cannot have. Pure. */
 export function objectTarget({ place, query }: Collection, name: string): { readonly path: string; readonly target: string } {
   if (name === "" || name === "." || name === ".." || /[/%]/.test(name) || name.length > 253)
     throw new PlatformError("unavailable", `the API server listed ${JSON.stringify(name.slice(0, 64))}, which is not a name of an object`);

@@ -13,7 +13,7 @@ export interface PartialDeletion extends Collection {
 export interface DeletionRoad {
   /** Resolves with the whole answer. Throws PlatformError. */
   readonly list: (target: string) => Promise<WholeResponse>;
-  /** Deletes one object with the options of the request. Resolves with the whole answer, which is in the audit log then. Throws PlatformError. */
+  /** Deletes one object with the options of the request. Resolves with the whole answer, which is in the audit log by then. Throws PlatformError. */
   readonly deleteOne: (name: string, at: { readonly path: string; readonly target: string }) => Promise<WholeResponse>;
 }
 
@@ -22,8 +22,8 @@ const mostDeleted: Limits = { pages: 200, objects: 5_000 };
 const pageSize = 250;
 
 /**
- * Deletes the objects that the request chooses and the roles allow, one by one, as the API server itself deletes several: in the order of the list, without those that
- * are gone meanwhile, until the first that fails, whose answer is the result. Throws PlatformError, `limit` with objects left.
+ * Deletes the objects that the request selects and the roles allow, one by one, as the API server itself does: in the order of the list, skipping those that are
+ * gone by then, up to the first failure, whose answer is the result. Throws PlatformError, `limit` with objects left.
  */
 export async function deleteCollection(deletion: PartialDeletion, road: DeletionRoad, most: Limits = mostDeleted): Promise<WholeResponse> {
   const { namespace, group, resource } = deletion.place;

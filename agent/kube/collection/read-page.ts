@@ -4,7 +4,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 /** One page of a list: the names of its objects. */
 export interface Page {
   readonly names: readonly string[];
-  /** Of the next page; empty for the last one. */
+  /** Token of the next page; empty on the last one. */
   readonly next: string;
 }
 

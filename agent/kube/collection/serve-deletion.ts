@@ -13,18 +13,18 @@ import { readAnswer } from "../upstream/read-answer.ts";
 import { type DeletionRoad, deleteCollection, type PartialDeletion } from "./delete-collection.ts";
 import { maxPage } from "./read-page.ts";
 
-/** Time that one request has for all of its objects, ms: as long as API servers give one. */
+/** Time limit of one request for all of its objects, ms: that of API servers. */
 const deletionMs = 60_000;
-/** Longest answer to the deletion of one object, bytes: API servers store none that is longer. */
+/** Longest answer to the deletion of one object, bytes: API servers do not store longer objects. */
 const maxAnswer = 8 * 1024 * 1024;
-/** Names are enough: objects may be large. Servers that cannot leave the rest out send all of it. */
+/** Names are enough, as objects may be large. Servers that cannot omit the rest send all of it. */
 const metadataAlone = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
 export interface DeletionRequest {
   readonly asked: ClientRequest;
   readonly judged: Judged;
   readonly deletion: PartialDeletion;
-  /** Options of the deletion, as the client wrote them: each object is deleted with the same. */
+  /** Options of the deletion as the client wrote them, the same for each object. */
   readonly body: Buffer;
   /** The client has left, or the platform ends the request: nothing more is deleted. */
   readonly signal: AbortSignal;

@@ -13,9 +13,9 @@ interface AnswerFacts {
 }
 
 /**
- * Passes on what may be shown of a successful answer with many objects, as a stream with back-pressure; an error's answer needs no filter. Its length is not
- * known beforehand. Throws `unavailable` for an answer that is not JSON: the request asked for nothing else. The stream fails with `unavailable` for
- * JSON that is not what it should be.
+ * Passes on what may be shown of a successful answer with many objects, as a stream with back-pressure; an error's answer needs no filter. Its length is not known
+ * beforehand. Throws `unavailable` for an answer that is not JSON, which is all that the request accepted. The stream fails with `unavailable` for JSON that is
+ * not a list or a watch.
  */
 export function filterAnswer({ many, contentType = "", contentEncoding = "identity", shows }: AnswerFacts): Transform {
   const [type = ""] = contentType.split(";");

@@ -8,7 +8,7 @@ export type Shows = (namespace: string, name: string) => boolean;
 /** Maximum sizes, bytes: of an object, and of anything else in a list. */
 const most = { object: 16 * 1024 * 1024, other: 1024 * 1024 } as const;
 
-/** Members of a list. Anything else could hold objects that nobody has judged. */
+/** Members of a list. Any other could hold objects that were not judged. */
 const known = ["kind", "apiVersion", "metadata", "columnDefinitions"];
 const bytesOf = (text: string): number => text.charCodeAt(0);
 const [openBrace, closeBrace, openBracket, closeBracket, comma, colon, quote] = [...'{}[],:"'].map(bytesOf);

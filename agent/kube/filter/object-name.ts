@@ -20,7 +20,7 @@ export function objectName(bytes: Buffer, start = 0): ObjectName | undefined {
   return name === undefined || name === "" ? undefined : { namespace: namespace ?? "", name };
 }
 
-/** The name of the object of a table's row, which begins at `start`; undefined when the client wanted none in the table. Throws `invalid`. */
+/** The name of the object of a table's row, which begins at `start`; undefined if the client asked for a table without objects. Throws `invalid`. */
 export function rowName(bytes: Buffer, start = 0): ObjectName | undefined {
   const object = valueAt(bytes, start, "object");
   return object === undefined || bytes[object] !== 0x7b ? undefined : objectName(bytes, object);

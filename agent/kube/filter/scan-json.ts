@@ -1,6 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 
-/* JSON as bytes, without an object for each value: where a value ends, and where the members of an object are. */
+/* JSON as bytes, without an object created for each value: where a value ends, and where the members of an object are. */
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -75,7 +75,7 @@ export function* membersOf(bytes: Buffer, start: number): Generator<Member, void
   }
 }
 
-/** Where the value of the first member of this name begins; undefined for none. What follows is not looked at. Throws `invalid`. */
+/** Where the value of the first member of this name begins; undefined if there is none. What follows is not read. Throws `invalid`. */
 export function valueAt(bytes: Buffer, start: number, wanted: string): number | undefined {
   let at = firstName(bytes, start);
   while (at !== undefined) {

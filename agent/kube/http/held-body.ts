@@ -2,14 +2,14 @@ import { Readable } from "node:stream";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type ClientRequest, fieldOf } from "../../http/exchange.ts";
 
-/** Longest body that is held, bytes: API servers take no longer one. */
+/** Longest body that is held, bytes: API servers do not accept longer ones. */
 const maxBody = 3 * 1024 * 1024;
 
 /** Time for all of a body that is held, ms. */
 const bodyMs = 30_000;
 
 export interface HeldBodyOptions {
-  /** The client waits for a word before it sends the body. */
+  /** Called when a client that waits for `100 Continue` may send the body. */
   readonly onContinue: () => void;
   /** More bytes are held, for as long as the request lasts. Throws `limit` for too many. */
   readonly onHeld: (bytes: number) => void;
@@ -27,7 +27,7 @@ export class HeldBody {
     this.#options = options;
   }
 
-  /** All of the body; empty where there is none. Throws `invalid` for one that is too large, too slow, or cut, and what `onHeld` throws. */
+  /** All of the body; empty where there is none. Throws `invalid` for one that is too large, too slow or incomplete, and what `onHeld` throws. */
   async read(): Promise<Buffer> {
     const { body, headers } = this.#asked;
     const { onContinue, onHeld, limitMs = bodyMs } = this.#options;

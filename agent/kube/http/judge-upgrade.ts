@@ -6,8 +6,8 @@ import type { Judged } from "./judged.ts";
 export type StreamProtocol = "spdy" | "websocket";
 
 /**
- * What programs state whose library asks for an origin, such as Go's, and Kubernetes' own specs with it. A browser states it for pages that the user's own
- * computer serves on port 80, and for none of another site.
+ * Origin that programs state whose library demands one, such as Go's, which Kubernetes' own specs use. A browser states it only for pages that the user's own
+ * computer serves on port 80.
  */
 const originOfPrograms = "http://localhost";
 
@@ -36,7 +36,7 @@ function isAllowedOrigin(origin: string, host: string): boolean {
 /** Refuses a list, a watch or a deletion over a WebSocket when the roles allow only a part of it: nothing filters a WebSocket. Throws `unsupported`. Pure. */
 export function judgeFiltered({ filter, deletion }: Pick<Judged, "filter" | "deletion">): void {
   if (filter !== undefined || deletion !== undefined)
-    throw new PlatformError("unsupported", "only a part of the objects is allowed, which is not possible over a WebSocket", {
+    throw new PlatformError("unsupported", "roles allow only a part of the objects, which a WebSocket cannot be limited to", {
       hint: "use a request without Upgrade",
     });
 }
@@ -45,5 +45,5 @@ export function judgeFiltered({ filter, deletion }: Pick<Judged, "filter" | "del
 export function judgeAgreed(headers: ClientRequest["headers"], protocol: StreamProtocol): void {
   const agreed = (fieldOf(headers, "upgrade") ?? "").trim().toLowerCase();
   if (agreed !== (protocol === "spdy" ? "spdy/3.1" : "websocket") || fieldOf(headers, "sec-websocket-extensions") !== undefined)
-    throw new PlatformError("unavailable", "the API server began another protocol than the one that was asked for");
+    throw new PlatformError("unavailable", "the API server switched to another protocol than the requested one");
 }

@@ -40,7 +40,7 @@ export interface Judged {
   readonly isWatch: boolean;
   /** Whether its answer goes on until somebody ends it: a watch, or a log that is followed. */
   readonly isOngoing: boolean;
-  /** Versions, discovery and health: not in the audit log. */
+  /** Versions, discovery and health, which are not in the audit log. */
   readonly isOpen: boolean;
   readonly stream?: StreamTarget | undefined;
   /** What of the answer may be shown; undefined: all of it. */
@@ -51,6 +51,6 @@ export interface Judged {
   readonly warning?: string | undefined;
   /** The agent's own answer, where the roles alone decide it. */
   readonly answer?: WholeResponse | undefined;
-  /** Decides again, as access is by now. Throws `denied`. */
+  /** Decides again by the current access. Throws `denied`. */
   readonly again: () => void;
 }

@@ -33,7 +33,7 @@ export async function passRefusal(
   const error = new PlatformError("unavailable", `the API server did not begin the stream: it answered ${status}`);
   onStatus(status, error);
   socket.write(encodeHead({ status, message, headers: [...answeredHeaders(headers), closing] }));
-  // Its end is the end of the connection, which does not wait for a server that never ends it, nor for a client that does not read it.
+  // The connection ends with the body; it does not wait for a server that never ends it, or for a client that does not read it.
   const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
   if (hasBody) await pipeline(body, socket, { end: false, signal: limit }).catch(() => {});
   body.destroy();

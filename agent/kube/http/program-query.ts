@@ -1,7 +1,7 @@
 /** The query of a request for a program or for ports. */
 export interface ProgramQuery {
   readonly container: string;
-  /** The program and its arguments, as one line; empty for one that runs already. */
+  /** The program and its arguments as one line; empty for a program that is running already. */
   readonly command: string;
   readonly isTerminal: boolean;
   /** It reads standard input. */
@@ -24,7 +24,7 @@ export function programQuery(target: string): ProgramQuery {
   };
 }
 
-/** As Kubernetes reads a boolean of a query: anything but these is yes. */
+/** Boolean of a query as Kubernetes reads it: anything but these is true. */
 function isTrue(value: string | null): boolean {
   return value !== null && !["false", "0"].includes(value.toLowerCase());
 }

@@ -17,7 +17,7 @@ import { parsedReview, reviewResponse } from "./review-response.ts";
 import { plainStatus } from "./status-response.ts";
 import { unreachedError } from "./unreached-error.ts";
 
-/** A review of the own rights, and the action that it asks about. */
+/** A review of the caller's own rights, and the action that it asks about. */
 interface Reviewed {
   readonly review: ReturnType<typeof parsedReview>;
   readonly ask: KubeAsk;
@@ -58,7 +58,7 @@ export class RequestJudge {
     return { ...judged, warning, answer: this.#undeletable(judged) };
   };
 
-  /** What the API server would not delete together, this agent does not either. */
+  /** The refusal of kinds that the API server does not delete together; undefined for others. */
   #undeletable({ deletion }: Judged): WholeResponse | undefined {
     if (deletion === undefined) return undefined;
     const { group, version, resource, namespace } = deletion.place;
@@ -67,21 +67,24 @@ export class RequestJudge {
     return can ? undefined : plainStatus(405, "the server does not allow this method on the requested resource");
   }
 
-  /** What a review of the own rights asks about; undefined for any other request, for an action of no request, and for a kind that cannot be read. */
+  /**
+   * What a review of the caller's own rights asks about; undefined for any other request, for an action that no request performs, and for a kind that cannot be
+   * read.
+   */
   async #reviewed(request: KubeRequest, { body }: AskedOfJudge): Promise<Reviewed | undefined> {
     if (!isReviewOf(request, "selfsubjectaccessreviews")) return undefined;
     const { kinds } = this.#cluster;
     const review = parsedReview(await body());
     let ask = reviewedAsk(review, kinds.table);
     if (ask !== undefined && "unknown" in ask) {
-      // The group's own server may be down: the API server answers the review all the same.
+      // The group's own server may be down: the API server answers the review nevertheless.
       await kinds.readGroup(ask.unknown.group).catch(() => {});
       ask = reviewedAsk(review, kinds.table);
     }
     return ask === undefined || "unknown" in ask ? undefined : { review, ask };
   }
 
-  /** The API server is asked as the identity that the reviewed request would have. What the roles refuse, it need not be asked. */
+  /** The API server is asked with the identity that the reviewed request would have; it is not asked about what the roles refuse. */
   #judgeReview(request: KubeRequest, { review, ask }: Reviewed, wanted: WantedSubjects): Judged {
     const decide = (of: KubeAsk): KubeVerdict => {
       const { user, groups, roles } = decideKube(this.#grant.kube, of, wanted);
@@ -98,7 +101,7 @@ export class RequestJudge {
     }
   }
 
-  /** A kind that is not known may be a new one: the API server's list is read once more. One that is known is read again as it ages; an old one is waited for. */
+  /** An unknown kind may be new: the API server's list is read once more. A known list is read again in the background as it ages, and waited for once it is old. */
   async #read({ method, target, isUpgrade }: AskedOfJudge): Promise<KubeRequest> {
     const { kinds, name } = this.#cluster;
     const head = { method, target, isUpgrade };
@@ -118,7 +121,7 @@ export class RequestJudge {
     throw new PlatformError("not_found", `Kubernetes cluster ${name} has no ${JSON.stringify(unknown.what)} in ${unknown.groupVersion}`);
   }
 
-  /** The name of a new object is in the body, which is read only where it decides. */
+  /** The name of a new object is in the body, which is read only where the decision depends on it. */
   async #named(request: KubeRequest, wanted: WantedSubjects, { headers, body }: AskedOfJudge): Promise<KubeRequest> {
     if (!request.isNamedInBody) return request;
     try {
@@ -131,12 +134,12 @@ export class RequestJudge {
   }
 }
 
-/** Whether a request asks the API server about the own rights. */
+/** Whether a request asks the API server about the caller's own rights. */
 function isReviewOf({ place, method }: KubeRequest, resource: "selfsubjectaccessreviews" | "selfsubjectrulesreviews"): boolean {
   return method === "POST" && place?.group === "authorization.k8s.io" && place.resource === resource;
 }
 
-/** Throws `denied` for a request that no longer may run as it does. Pure. */
+/** Throws `denied` for a running request that is no longer allowed in its form. Pure. */
 function requireStill(before: KubeVerdict, after: KubeVerdict): void {
   if (stillHolds(before, after)) return;
   throw new PlatformError(

@@ -34,7 +34,7 @@ function textsOf(message: Buffer | undefined, names: readonly string[]): Readonl
   return Object.fromEntries(names.map((name, index) => [name, onlyField(message, index + 1)?.toString("utf8") ?? ""]));
 }
 
-/** A review, answered with no. Pure. */
+/** The review with a negative answer. Pure. */
 export function reviewResponse(review: Readonly<Record<string, unknown>> | undefined, reason: string): WholeResponse {
   const body = Buffer.from(`${JSON.stringify({ ...review, status: { allowed: false, denied: true, reason } })}\n`);
   const headers = [

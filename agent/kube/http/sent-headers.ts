@@ -20,7 +20,7 @@ export interface SentFacts {
   readonly isFiltered?: boolean;
 }
 
-/** Fields that the API server, or a client of it, gives a meaning. Whatever else there is stays here. */
+/** Fields that mean something to API servers or their clients. All others are dropped. */
 const passed = new Set([
   "accept",
   "accept-encoding",
@@ -80,7 +80,7 @@ export function sentHeaders({ headers, identity, clientIp, isProxied, isFiltered
     ...identity.groups.map((group) => ["Impersonate-Group", group] as const),
   ];
   const bad = own.find(([, value]) => !isPlainValue(value));
-  if (bad !== undefined) throw new PlatformError("denied", `access denied: ${bad[0]} would be ${JSON.stringify(bad[1])}, which no header can carry`);
+  if (bad !== undefined) throw new PlatformError("denied", `access denied: ${bad[0]} would be ${JSON.stringify(bad[1])}, which headers cannot carry`);
   return [...kept, ...filtered, ...own];
 }
 
@@ -99,10 +99,7 @@ function withoutBearer(value: string): readonly HeaderField[] {
   return protocols.length === 0 ? [] : [["Sec-WebSocket-Protocol", protocols.join(", ")]];
 }
 
-/**
- * The fields with which a response goes to the client. A redirect to a path of the API server leads to the same path behind `prefix`, with which the client
- * came. Pure.
- */
+/** The fields with which a response goes to the client. A redirect to a path of the API server gets the `prefix` of the client's request. Pure. */
 export function answeredHeaders(headers: readonly HeaderField[], prefix = ""): readonly HeaderField[] {
   const dropped = namedByConnection(headers);
   return headers.flatMap(([name, value]): readonly HeaderField[] => {

@@ -80,14 +80,14 @@ function refuse(asked: ClientRequest, answer: ClientAnswer, { error, note, sessi
   const whole = statusResponse(error);
   note.end(whole.head.status, error);
   if (!note.isCrowdedOut) logRefusal(error, session);
-  // Of what it carries, two readers could make different requests.
+  // Two readers could see different requests in what follows on it.
   if (error.code === "invalid") answer.close();
-  // A later login counts on a connection of its own certificate.
+  // A later login counts on a new connection, with its own certificate.
   if (error.code === "unauthenticated") answer.retire();
   sendWhole(answer, asked.method === "HEAD" ? { ...whole, body: Buffer.alloc(0) } : whole);
 }
 
-/** An error of ours, or of the way to the API server, is for those who run the agent, too. */
+/** Logs a refusal. Faults of the agent, and of its way to the API server, concern its operators, too. */
 export function logRefusal(error: PlatformError, { deps, cluster, sid }: Pick<KubeSession, "deps" | "cluster" | "sid">): void {
   const facts = { session: sid, cluster: cluster.name, code: error.code, error: error.code === "internal" ? (error.cause ?? error) : error.message };
   if (error.code === "internal") deps.log.error("a request to a Kubernetes cluster failed", facts);
@@ -145,7 +145,7 @@ interface Passing {
 /** The API server's response, as it comes, or what of it may be shown. */
 async function pass(response: UpstreamAnswer, answer: ClientAnswer, { session, judged, note, prefix, isOneOfMany, over }: Passing): Promise<void> {
   const { status, message, hasBody } = response;
-  // An error states no objects.
+  // An error holds no objects.
   const filter = status >= 200 && status < 300 && hasBody ? filterFor(response, judged) : undefined;
   let to: Writable;
   try {
@@ -202,7 +202,7 @@ function filterFor(response: UpstreamAnswer, { filter }: Judged): Transform | un
   }
 }
 
-/** The length, and what identifies the whole, are not those of a part. */
+/** Length and entity tag are those of the whole answer, and dropped from a filtered one. */
 function headersFor(response: UpstreamAnswer, { filter, warning }: Judged, prefix: string): ClientRequest["headers"] {
   const passed = answeredHeaders(response.headers, prefix);
   const kept = filter === undefined ? passed : passed.filter(([name]) => !["content-length", "etag"].includes(name.toLowerCase()));
@@ -218,7 +218,7 @@ function isPlainJson({ headers }: UpstreamAnswer): boolean {
   return /^application\/json\b/i.test(fieldOf(headers, "content-type") ?? "") && encoding.toLowerCase() === "identity";
 }
 
-/** A watch states its errors as events: one line each. */
+/** An error in a watch: an event on a line of its own. */
 function errorEvent(why: PlatformError): string {
   return `${JSON.stringify({ type: "ERROR", object: statusOf(why) })}\n`;
 }

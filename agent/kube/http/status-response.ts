@@ -50,7 +50,7 @@ export function statusResponse(thrown: unknown): WholeResponse {
   return encoded(statusOf(toPlatformError(thrown)));
 }
 
-/** The response to a request that was done, without an object. `details`: of what it was done to. Pure. */
+/** The response to a request that succeeded, without an object. `details`: the kind that it was for. Pure. */
 export function successResponse(details: { readonly group: string; readonly kind: string }): WholeResponse {
   return encoded({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details, code: 200 });
 }

@@ -17,7 +17,7 @@ const start = "/v1/kube/";
 
 /**
  * The target of a request without `/v1/kube/<platform cluster>/<kube cluster>`, both in base64url, which keeps the caches of kubectl apart. Throws `denied` when
- * it names another cluster than the one that the user's certificate is for. Pure.
+ * it names another cluster than the user's certificate. Pure.
  */
 export function stripPrefix(target: string, { cluster, kubeCluster }: KubePlaceNames): StrippedTarget {
   if (!target.startsWith(start)) return { target, prefix: "" };
@@ -29,7 +29,7 @@ export function stripPrefix(target: string, { cluster, kubeCluster }: KubePlaceN
   return { target: rest.startsWith("/") ? rest : `/${rest}`, prefix: `${start}${one}/${other}` };
 }
 
-/** Undefined for what is not the one way to write a name in base64url. */
+/** Undefined for anything but the canonical base64url of a name. */
 function decodedName(text: string): string | undefined {
   const name = Buffer.from(text, "base64url");
   return text !== "" && name.toString("base64url") === text ? name.toString("utf8") : undefined;

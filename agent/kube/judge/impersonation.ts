@@ -6,8 +6,8 @@ import { kubeSubjectText } from "../../../core/resources/kube-rule.ts";
 const maxGroups = 256;
 
 /**
- * The identity that a client asks for with its own `Impersonate-` headers; `decideKube` decides whether it may have it. `raw`: names and values in turn, as
- * in Node's `rawHeaders`. An empty user, which clients send with `--as-group`, counts as none. Throws `denied` for a second user, for any other header with
+ * The identity that a client asks for with its own `Impersonate-` headers; `decideKube` decides whether the client may have it. `raw`: names and values in turn,
+ * as in Node's `rawHeaders`. An empty user, which clients send with `--as-group`, counts as none. Throws `denied` for a second user, for any other header with
  * this prefix (uid, extra, one with underscores), and for a value that cannot name a user or group. Pure.
  */
 export function readImpersonation(raw: readonly string[]): WantedSubjects {

@@ -28,7 +28,7 @@ export class KindTable {
     return this.#groups.get(groupVersion)?.get(resource);
   }
 
-  /** The kind in whatever version of its group is known. */
+  /** The kind in any known version of its group. */
   inGroup(group: string, resource: string): KindFacts | undefined {
     const versions = [...this.#groups].filter(([name]) => (name.includes("/") ? name.slice(0, name.indexOf("/")) : "") === group);
     return versions.map(([, kinds]) => kinds.get(resource)).find((kind) => kind !== undefined);
@@ -50,7 +50,7 @@ export class KindTable {
     this.#groups.set(groupVersion, kinds);
   }
 
-  /** Forgets a group that is not there any more. */
+  /** Forgets a version of a group that no longer exists. */
   remove(groupVersion: string): void {
     this.#groups.delete(groupVersion);
   }

@@ -2,7 +2,7 @@ import { membersOf, textOf } from "../filter/scan-json.ts";
 import { fieldsOf, objectIn, onlyField } from "./protobuf-fields.ts";
 import type { KubeRequest } from "./read-request.ts";
 
-/** The names in the body of a creation; if it has none, the cluster may choose any name. */
+/** The names in the body of a creation; without one the cluster may choose any name. */
 export interface BodyName {
   readonly name?: string | undefined;
   readonly generateName?: string | undefined;
@@ -39,11 +39,11 @@ function nameInJson(body: Buffer): BodyName {
   return { ...(name && { name: textOf(body, name.start) }), ...(generateName && { generateName: textOf(body, generateName.start) }) };
 }
 
-/** Members of these names, none of which is there twice or in another spelling; nothing at all otherwise. */
+/** The members of these names; empty if one of them appears twice or in another spelling. */
 function onlyMember<Key extends string>(body: Buffer, start: number, keys: readonly Key[]): { readonly [K in Key]?: { readonly start: number } } {
   const found: { [K in Key]?: { start: number } } = {};
   for (const { key, start: value } of membersOf(body, start)) {
-    // Readers may take an escaped name, or one in other letters, for the same.
+    // Readers may take an escaped name, or one in other case, for the same.
     if (key.includes("\\")) return {};
     const wanted = keys.find((one) => one.toLowerCase() === key.toLowerCase());
     if (wanted === undefined) continue;
@@ -53,7 +53,7 @@ function onlyMember<Key extends string>(body: Buffer, start: number, keys: reado
   return found;
 }
 
-/** Numbers of the fields in Kubernetes' own definitions: of an object its metadata, of that the names. */
+/** Field numbers in Kubernetes' own definitions: an object's metadata, and the names in it. */
 const fields = { metadata: 1, name: 1, generateName: 2 } as const;
 
 function nameInProtobuf(body: Buffer): BodyName {

@@ -14,7 +14,7 @@ export function objectIn(body: Buffer): Buffer | undefined {
   return onlyField(body.subarray(magic.length), raw);
 }
 
-/** The bytes of a field that is there once: a second one would be merged into it. */
+/** The bytes of a field that appears once; undefined otherwise, since readers merge a second one into it. */
 export function onlyField(message: Buffer | undefined, wanted: number): Buffer | undefined {
   if (message === undefined) return undefined;
   const found = fieldsOf(message, wanted);

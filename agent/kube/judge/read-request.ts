@@ -10,14 +10,14 @@ export interface KubeRequest {
   readonly method: Method;
   /** Empty for a request that is proxied to a pod, service or node, whose query is the application's. */
   readonly query: ReadonlyMap<string, readonly string[]>;
-  /** Undefined for a path that is not an object's. */
+  /** Undefined for a path that does not name objects. */
   readonly place: ObjectPlace | undefined;
   readonly ask: KubeAsk;
   /** Whether the answer is many objects: a list, or lines of a watch. */
   readonly many: "list" | "watch" | undefined;
   /** Whether the name of the object is in the request's body, if anywhere: `withBodyName` adds it. */
   readonly isNamedInBody: boolean;
-  /** Whether it is proxied: the headers are an application's. */
+  /** Whether it is proxied: its headers are for an application. */
   readonly isProxied: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface ObjectPlace {
   readonly subresource: string;
 }
 
-/** A kind or subresource that the table does not have: `groupVersion` has to be read again. */
+/** A kind or subresource that is missing in the table: `groupVersion` has to be read again. */
 export interface UnknownKind {
   readonly unknown: { readonly groupVersion: string; readonly what: string };
 }
@@ -56,7 +56,7 @@ export function readRequest(head: RequestHead, kinds: KindTable): KubeRequest | 
   return objectRequest({ target, method, isUpgrade: head.isUpgrade, group, version, parts }, kinds);
 }
 
-/** First segments of paths that every user of a cluster may read: clients need them, and nothing of the cluster's objects is in them. */
+/** First segments of paths that every user of a cluster may read: clients need them, and they do not reveal objects of the cluster. */
 const openPaths = ["api", "apis", "version", "healthz", "livez", "readyz", "openapi"];
 const openWholePaths = ["/.well-known/openid-configuration", "/openid/v1/jwks"];
 
@@ -111,7 +111,7 @@ function objectRequest(path: ObjectPath, kinds: KindTable): KubeRequest | Unknow
   };
 }
 
-/** In paths of metrics it stands for all objects: no rule but one for all of them may match it. */
+/** In paths of metrics it stands for all objects: only a rule for all of them may match it. */
 const everyName = "*";
 const proxied = ["pods", "services", "nodes"];
 /** Subresources of a namespace: any other word after its name is a kind in it. */
@@ -123,14 +123,14 @@ function placeOf(parts: readonly string[]): Omit<ObjectPlace, "group" | "version
   const isInside = first === "namespaces" && third !== "" && !ofNamespaces.includes(third);
   const [resource = "", name = "", subresource = "", ...rest] = isInside ? parts.slice(2) : parts;
   const namespace = isInside ? second : "";
-  // Names of Kubernetes have none of these; what is behind a proxy may.
+  // Names in Kubernetes have none of these characters; paths of proxied applications may.
   for (const text of [resource, name, subresource, namespace]) {
     if (!/^[!-~]*$/.test(text) || /[%/]/.test(text)) throw new PlatformError("invalid", "the request's path contains an invalid object name");
   }
   return { resource, name, subresource, namespace, rest };
 }
 
-/** What a user may always ask: about the own rights, and the own name. */
+/** Reviews that every user may request: about their own rights and their own name. */
 function isOwnReview(group: string, resource: string): boolean {
   if (group === "authorization.k8s.io") return resource === "selfsubjectaccessreviews" || resource === "selfsubjectrulesreviews";
   return group === "authentication.k8s.io" && resource === "selfsubjectreviews";

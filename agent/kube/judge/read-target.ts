@@ -15,7 +15,7 @@ export interface RequestTarget {
 
 /** Longest target, bytes. */
 const maxTarget = 16_384;
-/** A slash, a dot, a backslash or a NUL in another spelling: the two ends could read them differently. */
+/** An encoded slash, dot, backslash or NUL, which the two ends could read differently. */
 const hiddenSpelling = /%(?:2f|2e|5c|00)/i;
 const brokenEscape = /%(?![0-9a-f]{2})/i;
 
@@ -40,7 +40,7 @@ export function readTarget(raw: string): RequestTarget {
 
 function decodedSegment(piece: string): string {
   if (piece === "") throw refused("has an empty segment");
-  // Servers that take what follows a semicolon for a parameter of the segment cut it off, and are left with the dots.
+  // Servers that treat what follows a semicolon as a parameter of the segment cut it off, which leaves the dots.
   if (/^\.\.?(?:;|%3b|$)/i.test(piece)) throw refused("has a segment of dots");
   return decoded(piece);
 }
@@ -60,8 +60,8 @@ function decoded(text: string): string {
 const single = ["watch", "sendInitialEvents", "limit", "continue", "fieldSelector", "labelSelector", "resourceVersion", "includeObject"];
 
 /**
- * The parameters of a query, with their values in order. Throws `invalid` for what servers read differently: semicolons, which older ones take for a
- * separator, broken escapes, and a parameter that is meant to come once and comes twice. Pure.
+ * The parameters of a query, with their values in order. Throws `invalid` for what servers read differently: semicolons, which older servers treat as separators,
+ * broken escapes, and a repeated parameter of which one is allowed. Pure.
  */
 export function readQuery(query: string): ReadonlyMap<string, readonly string[]> {
   if (query.includes(";")) throw refused("has a semicolon in its query, which must be encoded");
@@ -81,7 +81,7 @@ export function readQuery(query: string): ReadonlyMap<string, readonly string[]>
   return found;
 }
 
-/** Parameters may hold line breaks: the arguments of a command. */
+/** Parameters may hold line breaks, as in the arguments of a command. */
 function decodedPart(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));

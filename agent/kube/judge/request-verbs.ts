@@ -29,7 +29,7 @@ interface VerbFacts {
   readonly isMany: boolean;
 }
 
-/** Everything that a request does to objects, by its subresource before its method. Throws `invalid` for a method that no object has. Pure. */
+/** All that a request does to objects; its subresource takes precedence over its method. Throws `invalid` for a method that objects do not have. Pure. */
 export function requestVerbs({ method, group, resource, subresource, isUpgrade, isWatch, isMany }: VerbFacts): readonly [KubeVerb, ...KubeVerb[]] {
   if (method === "OPTIONS") throw new PlatformError("invalid", "the method OPTIONS is for proxied requests alone");
   if (group === "" && resource === "pods") {
@@ -38,7 +38,7 @@ export function requestVerbs({ method, group, resource, subresource, isUpgrade, 
     // A container that is added to a running pod sees all of it.
     if (subresource === "ephemeralcontainers" && !isRead(method)) return ["exec"];
   }
-  // Consoles of other groups: a connection into something, like exec.
+  // Consoles of other groups: a connection into an object, like exec.
   if (isUpgrade && subresource !== "" && subresource !== "log") return ["exec"];
   // A watch begins with everything that is there.
   if (isWatch) return ["watch", "list"];

@@ -15,7 +15,7 @@ const reviewSchema = z.object({
   }),
 });
 
-/** A kind that the table does not have: its group has to be read. */
+/** A kind that is missing in the table: its group has to be read. */
 export interface UnknownReviewed {
   readonly unknown: { readonly group: string };
 }

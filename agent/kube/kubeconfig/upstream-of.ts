@@ -4,7 +4,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostPort } from "../../../core/transport/host-port.ts";
 import type { ExecPlugin, KubeContext, KubeconfigUser } from "./parse-kubeconfig.ts";
 
-/** A value of a kubeconfig, or the file that holds it: files are read again as they change. */
+/** A value of a kubeconfig, or the file that holds it, which is read again when it changes. */
 export type ValueOrFile = { readonly value: string } | { readonly file: string };
 
 /** What an agent presents to an API server. */

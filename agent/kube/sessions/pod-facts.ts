@@ -3,7 +3,7 @@ import { errorText } from "../../../core/errors/platform-error.ts";
 import type { KubeSession } from "../kube-session.ts";
 import { askAsAgent } from "../upstream/ask-as-agent.ts";
 
-/** Time limit of the question, ms: the user waits for it. */
+/** Time limit of the request, ms: the user waits for it. */
 const askMs = 2_000;
 /** Longest pod, bytes: API servers store up to 1.5 MiB. */
 const maxPod = 2 * 1024 * 1024;

@@ -36,7 +36,7 @@ export function shareProgram({ facts, inserts, size, record, live }: SharedProgr
   return shared;
 }
 
-/** Ends joining: nobody can join any more, and participants are notified. */
+/** Ends sharing: nobody can join any longer, and participants are notified. */
 export function stopSharing(shared: SharedTerminal, live: LiveSessions): void {
   live.remove(shared);
   shared.end();

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 
-/** The frame that carries these bytes; `later` where none can begin now, undefined where nothing takes them any more. */
+/** The frame that carries these bytes; `later` if none can begin now, undefined if nobody accepts them any longer. */
 type FrameOf = (bytes: Buffer) => Buffer | "later" | undefined;
 
 interface Waiting {
@@ -35,7 +35,7 @@ export class Insertion {
     return this.#unsent;
   }
 
-  /** As soon as a frame may begin; dropped when none will. */
+  /** Sent as soon as a frame may begin; dropped if none will. */
   put(bytes: Buffer, { onPut, done }: Partial<Pick<Waiting, "onPut" | "done">> = {}): void {
     this.#unsent += bytes.length;
     this.#waiting.push({ bytes, onPut, done });

@@ -2,7 +2,7 @@ import { encodeSpdyData, type SpdyEvent, SpdyReader } from "../../../core/kubern
 import { encodeServerMessage, opcodes, WebSocketReader } from "../codec/web-socket-reader.ts";
 import type { StreamTap } from "./stream-tap.ts";
 
-/** Open connections that a reason is sent on, at most. */
+/** Maximum open connections on which a reason is sent. */
 const maxTold = 256;
 
 export interface PortEvents {

@@ -10,13 +10,13 @@ export interface StreamTap {
   /** Time that the client has to show it before its connection ends, ms; left out: both come together. */
   readonly shownMs?: number;
   close(): void;
-  /** Places between the frames; left out where nothing may be put in. */
+  /** Places between the frames; left out where nothing may be inserted. */
   readonly inserts?: ProgramInserts;
 }
 
 /** Events that a tap reports from a program's streams. */
 export interface ProgramEvents {
-  /** If it returns a promise, it is waited for before more. */
+  /** A returned promise is awaited before more is read. */
   readonly onOutput: (bytes: Buffer) => Promise<void> | undefined;
   readonly onResize: (size: { readonly columns: number; readonly rows: number }) => void;
   /** Bytes of the error stream, which states how the program ended. They are valid during the call only. */

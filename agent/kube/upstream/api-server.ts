@@ -48,7 +48,7 @@ export interface ApiServerFacts {
 export interface ApiRequest extends Omit<UpstreamRequest, "host"> {
   /** It goes on to a program behind the API server, whose refusals say nothing of the agent's login. Default: no. */
   readonly isProxied?: boolean;
-  /** Its user has many of its sort already: the agent holds less of its response, some 24 KiB in place of 320. Default: no. */
+  /** Its user has many such requests already: the agent buffers less of its response, some 24 KiB instead of 320. Default: no. */
   readonly isOneOfMany?: boolean;
 }
 
@@ -67,7 +67,7 @@ interface PooledSession {
   streams: number;
 }
 
-/** The API server of one cluster. Its connections are shared by all users: it is the one reader of what they carry, and each request names its user. */
+/** The API server of one cluster. Its connections are shared by all users, and each request names its user. */
 export class ApiServer {
   readonly #facts: ApiServerFacts;
   readonly #env: Env;
@@ -108,7 +108,7 @@ export class ApiServer {
     return answer;
   }
 
-  /** The same for a request for another protocol, over a connection of its own. */
+  /** As `send`, for a request for another protocol, over a connection of its own. */
   async upgrade(asked: ApiRequest, protocol: string): Promise<UpgradeAnswer> {
     return await this.#upgrades.upgrade(this.#whole(asked, await this.#keeper.current()), protocol);
   }
@@ -152,7 +152,7 @@ export class ApiServer {
     }
   }
 
-  /** The agent's credentials come last, whatever the fields before are. */
+  /** The agent's credentials come last, whatever fields come before them. */
   #whole({ target, headers, ...asked }: ApiRequest, { token }: Login): UpstreamRequest {
     const own: readonly HeaderField[] = token === undefined ? [] : [["Authorization", `Bearer ${token}`]];
     return { ...asked, target: `${this.#facts.basePath}${target}`, host: this.#facts.authority, headers: [...headers, ...own] };
@@ -209,7 +209,7 @@ export class ApiServer {
     this.#sessions.add(pooled);
     session.once("close", () => this.#sessions.delete(pooled));
     session.once("goaway", () => this.#sessions.delete(pooled));
-    // Of the login before: what runs on them ends by itself.
+    // Sessions of the login before: what runs on them ends by itself.
     for (const older of this.#sessions) if (older.login !== key) older.session.close();
     return pooled;
   }
@@ -230,7 +230,7 @@ function hasRoom({ session, streams }: PooledSession): boolean {
   return !session.closed && !session.destroyed && streams < room;
 }
 
-/** Of what a connection was opened with: tokens are in each request. */
+/** Identifies what a connection was opened with; tokens are sent with each request. */
 function loginKey({ certificate = "", ca = [] }: Login): string {
   return JSON.stringify([certificate, ca]);
 }

@@ -7,11 +7,11 @@ import { askAsAgent } from "./ask-as-agent.ts";
 const askMs = 10_000;
 /** Longest list of kinds, bytes. */
 const maxList = 4 * 1024 * 1024;
-/** Time for which a list is not read again, ms: a client may ask for kinds that are not there as fast as it can. */
+/** Minimum time between two readings of a list, ms: a client may ask for missing kinds as fast as it can. */
 const restMs = 500;
 /** Age at which a list is read again, ms: a kind may have been defined again in another way. */
 const maxAgeMs = 5 * 60_000;
-/** Time that the versions of a group have together, ms: one whose server does not answer must not hold up those that wait for the others. */
+/** Time limit for all versions of a group together, ms: one whose server does not answer must not hold up the others. */
 const groupMs = 3_000;
 /** Maximum paths whose last reading is remembered: of lists, and of those where no list is, whose names clients can make up. */
 const most = { listed: 2_000, absent: 200 } as const;
