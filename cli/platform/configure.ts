@@ -82,8 +82,10 @@ function wishes(options: Options): ConfigWishes {
 
 function parseRole(text: string): Role {
   const role = roles.find((one) => one === text);
-  if (role === undefined) throw new PlatformError("invalid", `${JSON.stringify(text)} is not a role`, { hint: `roles are ${roles.join(", ")}` });
-  return role;
+  if (role !== undefined) return role;
+  // Roles of join tokens, whose services need names and addresses.
+  const elsewhere = ["app", "db", "kube"].includes(text) ? `; tctl tokens add --type=${text} prints the file of a host with that service` : "";
+  throw new PlatformError("invalid", `${JSON.stringify(text)} is not a role`, { hint: `roles are ${roles.join(", ")}${elsewhere}` });
 }
 
 function parseLabel(text: string): [string, string] {

@@ -75,6 +75,19 @@ test("configure replaces a file by another one, which never is half there; links
   expect((await stat(file)).mode & 0o777).toBe(0o600);
 });
 
+test("roles of join tokens that configure does not know lead to the command that prints their file", async () => {
+  const refused = async (role: string) => {
+    const io = memoryIo();
+    const status = await runProgram({ name: "platform", summary: "", commands: [configureCommand] }, ["configure", `--roles=${role}`], io);
+    return [status, io.err()];
+  };
+  expect(await refused("db")).toEqual([
+    2,
+    'ERROR: "db" is not a role\nroles are auth, proxy, node; tctl tokens add --type=db prints the file of a host with that service\n',
+  ]);
+  expect(await refused("nonsense")).toEqual([2, 'ERROR: "nonsense" is not a role\nroles are auth, proxy, node\n']);
+});
+
 test("a pid file is taken once, a stale one is replaced, and it is gone afterwards", async () => {
   const file = join(dir, "a.pid");
   await writeFile(file, "999999999\n");
