@@ -118,6 +118,22 @@ describe("command lines against an auth service", () => {
 
     expect((await tctl("users", "update", "bob", "--set-roles=auditor")).out).toBe("User bob has been updated: roles auditor; logins root, ubuntu\n");
     expect(await json("get", "user/bob")).toMatchObject({ spec: { roles: ["auditor"], traits: { logins: ["root", "ubuntu"] } } });
+    const twice = await tctl("users", "add", "bob", "--roles=access");
+    expect(twice).toMatchObject({
+      status: 6,
+      err: expect.stringMatching(/change it with: tctl users update bob; make another link with: tctl users reset bob/),
+    });
+    const mistyped = await tctl("lock", "--user=bbo", "--ttl=1h");
+    expect(mistyped).toMatchObject({
+      status: 0,
+      err: "WARNING: there is no user bbo now; if the name is mistyped, the lock shuts nobody out: see tctl users ls\n",
+    });
+    expect(await tctl("lock", "--role=editor", "--ttl=1h")).toMatchObject({ status: 0, err: "" });
+    expect(await tctl("get", "db")).toEqual({
+      status: 0,
+      out: "",
+      err: "The cluster has none of the kind db; tctl db ls lists those of agents' files too.\n",
+    });
     const reset = await tctl("users", "reset", "bob");
     expect(reset.out).toMatch(/were reset\. This link works once, for 1h.*\nhttps:\/\/<proxy>\/web\/invite\//);
     expect(reset.err).toMatch(/stay valid until they expire, at the latest at \d{4}-.*Z\. To shut bob out at once: tctl lock --user=bob\n/);

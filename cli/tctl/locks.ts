@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
+import type { AuthClient } from "../../core/api/auth-client.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { writeResource } from "../../core/resources/document.ts";
 import { parseDuration } from "../../core/resources/duration.ts";
-import { type Lock, lockSchema, lockTargetText } from "../../core/resources/lock.ts";
+import { type Lock, type LockTarget, lockSchema, lockTargetText } from "../../core/resources/lock.ts";
 import { readResource } from "../auth-lists.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
@@ -20,8 +21,22 @@ export async function addLock(call: Call): Promise<Result> {
     return {
       data: readResource<Lock>(json),
       text: `Created a lock with name ${JSON.stringify(name)}: ${lockTargetText(lock.spec.target)} is shut out.`,
+      notes: await missingTarget(client, lock.spec.target),
     };
   });
+}
+
+/** A note when nothing has the target's name now: a mistyped lock shuts nobody out. A login stands for what hosts have, and is not known here. */
+async function missingTarget(client: AuthClient, { user, role, server_id: host }: LockTarget): Promise<readonly string[]> {
+  const [kind, name, list] =
+    user !== undefined ? ["user", user, "tctl users ls"] : role !== undefined ? ["role", role, "tctl get roles"] : ["node", host, "tctl nodes ls"];
+  if (name === undefined) return [];
+  const isMissing = await client.getResource({ kind, name }).then(
+    () => false,
+    (thrown: unknown) => thrown instanceof PlatformError && thrown.code === "not_found",
+  );
+  const noun = kind === "node" ? "host" : kind;
+  return isMissing ? [`WARNING: there is no ${noun} ${name} now; if the name is mistyped, the lock shuts nobody out: see ${list}`] : [];
 }
 
 export interface LockAsk {

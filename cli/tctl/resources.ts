@@ -21,8 +21,18 @@ export async function getResources(call: Call): Promise<Result> {
   const { kind, name } = parseReference(call.args[0] ?? "");
   const result = await readResources(call, { kind, name });
   const spec: ResourceSpec = resourceSpecs[kind];
+  const notes = [...(result.notes ?? []), ...emptyNote(kind, result)];
   const hasNone = call.options.flag("withSecrets") && spec.plain?.secret === undefined;
-  return hasNone ? { ...result, notes: [...(result.notes ?? []), noSecrets] } : result;
+  return { ...result, notes: hasNone ? [...notes, noSecrets] : notes };
+}
+
+/** Where agents' files may have what the cluster has not. */
+const ofAgents: Partial<Record<ResourceKind, string>> = { db: "tctl db ls", kube_cluster: "tctl kube ls" };
+
+function emptyNote(kind: ResourceKind, { data }: Result): readonly string[] {
+  if (!Array.isArray(data) || data.length > 0) return [];
+  const elsewhere = ofAgents[kind];
+  return [`The cluster has none of the kind ${kind}${elsewhere === undefined ? "" : `; ${elsewhere} lists those of agents' files too`}.`];
 }
 
 const noSecrets = "Resources of this kind contain no secret to print: join tokens, passwords and one-time codes are not stored in resources.";

@@ -39,7 +39,11 @@ export async function addUser(call: Call): Promise<Result> {
   });
   const ttlSeconds = ttlOf(call);
   return await withAdmin(call, async (admin) => {
-    await admin.client.putResource({ json: writeResource(user) });
+    await admin.client.putResource({ json: writeResource(user) }).catch((thrown: unknown) => {
+      if (!(thrown instanceof PlatformError) || thrown.code !== "already_exists") throw thrown;
+      const hint = `change it with: tctl users update ${name}; make another link with: tctl users reset ${name}`;
+      throw new PlatformError(thrown.code, thrown.message, { cause: thrown, hint });
+    });
     return await invite(admin, { name, ttlSeconds, done: `User ${name} was created.` }).catch((thrown: unknown) => {
       const error = toPlatformError(thrown);
       throw new PlatformError(error.code, `user ${name} was created, but could not make the invite link: ${error.message}`, {

@@ -67,7 +67,10 @@ export async function named<T>(what: string, work: Promise<T>): Promise<T> {
     if (!(thrown instanceof PlatformError)) throw thrown;
     const options = { cause: thrown };
     if (thrown.code === "already_exists")
-      throw new PlatformError("already_exists", `${what} already exists`, { ...options, hint: "overwrite it with -f" });
+      throw new PlatformError("already_exists", `${what} already exists`, {
+        ...options,
+        hint: "choose another name, or change the one that is there",
+      });
     if (thrown.code === "not_found") throw new PlatformError("not_found", `${what} does not exist`, options);
     if (thrown.code === "conflict") {
       throw new PlatformError("conflict", `${what} was changed by someone else meanwhile`, {

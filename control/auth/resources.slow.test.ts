@@ -33,7 +33,10 @@ test("create, update and overwrite differ, and a stale revision is refused", asy
   await using t = await openTestAuth();
   await expect(put(t.admin, role("dev"), { mustExist: true })).rejects.toMatchObject({ code: "not_found" });
   const first = JSON.parse((await put(t.admin, role("dev"))).json) as object;
-  await expect(put(t.admin, role("dev"))).rejects.toMatchObject({ code: "already_exists", hint: "overwrite it with -f" });
+  await expect(put(t.admin, role("dev"))).rejects.toMatchObject({
+    code: "already_exists",
+    hint: "choose another name, or change the one that is there",
+  });
   await put(t.admin, role("dev", { allow: { logins: ["root"] } }), { overwrite: true });
   await expect(put(t.admin, first, { mustExist: true })).rejects.toMatchObject({ code: "conflict" });
 });

@@ -97,7 +97,10 @@ describe("the configuration", () => {
   test("a maintenance configuration is created once, overwritten, read and removed, and each change is audited", async () => {
     await using t = await openTestAuth();
     await put(t.admin, config({ utc_start_hour: 2, weekdays: ["Mon", "wednesday"] }));
-    await expect(put(t.admin, config({ utc_start_hour: 3 }))).rejects.toMatchObject({ code: "already_exists", hint: "overwrite it with -f" });
+    await expect(put(t.admin, config({ utc_start_hour: 3 }))).rejects.toMatchObject({
+      code: "already_exists",
+      hint: "choose another name, or change the one that is there",
+    });
     await put(t.admin, config({ utc_start_hour: 3 }), true);
     const { json } = await t.admin.getResource({ kind: "cluster_maintenance_config", name });
     expect(JSON.parse(json)).toMatchObject({ version: "v1", spec: { agent_upgrades: { utc_start_hour: 3 } } });

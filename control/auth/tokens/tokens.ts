@@ -121,7 +121,8 @@ export async function putToken(context: AuthContext, token: Token, how: PutMode 
       hint: "use: tctl tokens add",
     });
   }
-  if (!how.overwrite && !how.mustExist) throw new PlatformError("already_exists", `token ${name} already exists`, { hint: "overwrite it with -f" });
+  if (!how.overwrite && !how.mustExist)
+    throw new PlatformError("already_exists", `token ${name} already exists`, { hint: "choose another name, or change the one that is there" });
   if (stored.token.spec.join_method !== token.spec.join_method) {
     throw new PlatformError("invalid", `token ${name} is for the join method ${stored.token.spec.join_method}, which cannot be changed`, {
       hint: "make another token",
