@@ -8,7 +8,7 @@ export interface CappedText {
   readonly db_query_bytes?: number;
 }
 
-/** Bytes of a query that its event can hold at most: what a judge needs to keep of it. */
+/** Maximum bytes of a query in its event, which a judge has to keep. */
 export const keptQueryBytes = maxQuery;
 
 /**

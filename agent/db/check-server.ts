@@ -55,7 +55,7 @@ interface Asked {
   readonly timeoutMs: number;
 }
 
-/** More than an alert in answer to a ClientHello, bytes: the server has sent its certificate. */
+/** Bytes in answer to a ClientHello that are more than an alert: the server has sent its certificate. */
 const pastCertificate = 256;
 
 /** One check of one address. */
@@ -65,7 +65,7 @@ class AddressCheck {
   readonly #sockets: Socket[] = [];
   /** Why the server's certificate is refused. */
   #refusal: PlatformError | undefined;
-  /** The server ended the handshake for lack of a client's certificate: so it answers. Users' sessions verify its own one. */
+  /** The server ended the handshake for lack of a client's certificate, so it does answer. Its own certificate is verified in users' sessions. */
   #wantsCertificate = false;
 
   constructor(database: Database, asked: Asked) {

@@ -11,7 +11,7 @@ import type { ServiceDeps } from "../service/service.ts";
 import type { Database } from "./database.ts";
 import type { DatabaseNames } from "./engine.ts";
 
-/** One connection of a user, as the decisions about it need it. */
+/** What decisions about one connection of a user need to know. */
 export interface JudgedUser {
   /** DER; undefined when the client presented none. */
   readonly certificate: Buffer | undefined;
@@ -20,7 +20,7 @@ export interface JudgedUser {
   readonly clientAddress: string;
 }
 
-/** The agent's own decisions about one connection; it does not trust those that control has made. */
+/** The agent's own decisions about one connection; those of control are not trusted. */
 export interface DatabaseJudge {
   /** On arrival: names that are not stated yet are decided later. Throws `unauthenticated`, `denied`. */
   arrive(names: DatabaseNames, access: Access): ServedGrant<"db">;
@@ -74,7 +74,7 @@ export function databaseJudge(user: JudgedUser, deps: Pick<ServiceDeps, "access"
   };
 }
 
-/** The same verdicts, each decided once while it is remembered: one command can name many databases, and each is a decision by all roles and locks. */
+/** The same verdicts, remembered: one command can name many databases, and each takes a decision by all roles and locks. */
 function remembering(decide: (names: DatabaseNames) => boolean): (names: DatabaseNames) => boolean {
   const verdicts = new Map<string, boolean>();
   return (names) => {
@@ -111,7 +111,7 @@ function judged(
   return authorize({ identity, roles, locks, ask, clientIp: ipOf(clientAddress), now });
 }
 
-/** Before any role: `db_users: ["*"]` does not mean this one. */
+/** Takes precedence over roles: `db_users: ["*"]` does not include this account. */
 function adminError(account: string, database: string): PlatformError {
   return new PlatformError("denied", `access denied: ${account} is the account with which agents make others at ${database}, and nobody's own`);
 }

@@ -18,7 +18,7 @@ export interface DbConfig {
   readonly matchers: readonly LabelMatchers[];
 }
 
-/** Requests to cancel, without a certificate, that are looked at: those of all proxies. */
+/** Limit of requests to cancel, which come without a certificate, from all proxies together. */
 const cancelRate = { burst: 200, perSecond: 50 } as const;
 
 /** Databases that this host can reach. Throws `invalid` for a file of authorities that cannot be read. */

@@ -40,11 +40,11 @@ export interface ServerAccess {
   secure(socket: Socket, options?: { readonly alpn?: readonly string[]; readonly leave?: (secure: TLSSocket) => Promise<void> }): Promise<TLSSocket>;
 }
 
-/** The road to a server for a health check: nobody logs in, and no certificate of a client is there to present. */
+/** The way to a server for a health check: without a login, and without a client's certificate. */
 export interface ProbeRoad {
   /** A TCP connection to the server. Throws `unavailable`, `timeout`. */
   dial(): Promise<Socket>;
-  /** TLS on such a connection. It refuses no certificate: that one is judged once the probe has left in its protocol's way. Throws `unavailable`. */
+  /** TLS on such a connection. It accepts any certificate, which is judged once the probe has ended the connection as its protocol demands. Throws `unavailable`. */
   secure(socket: Socket, options?: { readonly alpn?: readonly string[] }): Promise<TLSSocket>;
   /** Ends the check. */
   readonly signal: AbortSignal;
@@ -62,7 +62,7 @@ export interface LoginFacts {
   readonly settings?: readonly string[];
 }
 
-/** Of a cluster: any member will do. */
+/** Stands for any member of a cluster. */
 export const anyMember = "any";
 
 /** One connection of a user to a database, as its protocol's engine gets it. */
@@ -70,7 +70,7 @@ export interface EngineSession {
   /** The client's bytes in the protocol's plain form: the user's TLS has ended before. */
   readonly client: Duplex;
   readonly database: Database;
-  /** What the user stated when he asked for the stream; an engine refuses a client that says otherwise. */
+  /** What the user stated when requesting the stream; an engine refuses a client that states something else. */
   readonly asked: DatabaseNames;
   /** Certified name of the user of the platform, before any login; undefined: a request that needs it is refused. */
   readonly user?: string;
@@ -87,8 +87,8 @@ export interface EngineSession {
   readonly signal: AbortSignal;
   readonly log: Log;
   /**
-   * Authorizes the user under these names, records the start of the session, and opens the road to the server. Call it once, before anything is
-   * sent to a server. Throws PlatformError: `denied`, `limit`, `unavailable`; it has recorded the refusal.
+   * Authorizes the user under these names, records the start of the session, and opens the road to the server. Call it once, before anything is sent to a server.
+   * Throws PlatformError: `denied`, `limit`, `unavailable`; the refusal is recorded by then.
    */
   login(names: DatabaseNames, facts?: LoginFacts): Promise<ServerAccess>;
   /**
@@ -107,7 +107,10 @@ export interface EngineSession {
   mayUse?(name: string): boolean;
   /** A sign of the user's activity, for client_idle_timeout. */
   touch(): void;
-  /** Bytes for the audit's summary. Call this for those `received` from the client once they have gone on: events before are then of queries that the server got. */
+  /**
+   * Bytes for the audit's summary. Call it for those `received` from the client once they have gone on: events before it are then of queries that reached the
+   * server.
+   */
   count(bytes: { readonly received?: number; readonly transmitted?: number }): void;
   /** For the audit's summary: the process of a PostgreSQL server. */
   servedBy?(postgresPid: number): void;

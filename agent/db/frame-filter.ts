@@ -1,7 +1,7 @@
 import { HeldBytes } from "../../core/bytes/held-bytes.ts";
 import { toPlatformError } from "../../core/errors/platform-error.ts";
 
-/** How the messages of a protocol are cut out of its bytes. */
+/** How the messages of a protocol are framed. */
 export interface FrameFormat {
   /** Length of the header, in which the length of the frame stands. */
   readonly headerBytes: number;
@@ -33,9 +33,9 @@ export interface Filter {
   readonly heldBytes: number;
   /** The bytes that go on, in order. Throws PlatformError `invalid` for bytes that the protocol does not allow. */
   push(chunk: Buffer): Buffer[];
-  /** What `push` would have thrown, had there been nothing before it in the same chunk that goes on. */
+  /** What `push` would have thrown if nothing before it in the same chunk went on. */
   readonly failure?: Error | undefined;
-  /** The session is over: lets the rest of the message pass that has gone on in part, and nothing after it. */
+  /** The session is over: the rest of a message that has gone on in part passes, and nothing after it. */
   finish?(): void;
 }
 
@@ -76,7 +76,7 @@ export class FrameFilter implements Filter {
     this.#isOver = true;
   }
 
-  /** Those of one chunk that pass stay in one piece. Throws what the format and the judge throw. */
+  /** Passing frames of one chunk stay in one piece. Throws what the format and the judge throw. */
   push(chunk: Buffer): Buffer[] {
     if (this.#failure !== undefined) throw this.#failure;
     const bytes = this.#withHeld(chunk);

@@ -6,7 +6,7 @@ import type { OfferedResources } from "../service/offered-resources.ts";
 import type { ServiceDeps } from "../service/service.ts";
 import type { Database } from "./database.ts";
 
-/** Age at which the authorities of servers are asked for again, ms: during a rotation there is another one. */
+/** Age at which the authorities of servers are fetched again, ms: a rotation adds one. */
 const maxAgeMs = 20_000;
 /** Time after a failed attempt before the next one, ms. */
 const retryMs = 1_500;

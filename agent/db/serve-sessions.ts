@@ -15,7 +15,7 @@ export interface ArrivedSession {
 
 /** Sessions of one connection at once; `tsh` opens another one for more. */
 const mostSessions = 32;
-/** Time that a connection stays without a session, ms; `tsh` ends its own earlier. */
+/** Time after which a connection without a session is closed, ms; `tsh` closes its own earlier. */
 const idleMs = 60_000;
 
 /**

@@ -46,7 +46,7 @@ export function serverRoad(database: Database, { user, credentials, dial: dialOn
         await begun;
         return secure;
       } catch (thrown) {
-        // The reason counts, not how the server takes it.
+        // Only the reason counts, not how the server responds.
         await leave?.(secure).catch(() => {});
         secure.destroy();
         throw thrown;
@@ -55,7 +55,7 @@ export function serverRoad(database: Database, { user, credentials, dial: dialOn
   };
 }
 
-/** Addresses to which no server may send an agent; the database's own address is the admin's word. */
+/** Addresses to which servers may not send an agent; the database's own address is the admin's choice. */
 const denied = new IpSet(usuallyDenied);
 const isInside = (address: string): boolean => !denied.has(address);
 const outside = (host: string): PlatformError =>
@@ -90,8 +90,8 @@ export function serverTls(
 }
 
 /**
- * PostgreSQL before 18 knows P-256 alone: with a share of OpenSSL's first choice alone it asks for another one, and each login takes a round trip more. A
- * server that wants the post-quantum one asks for that.
+ * PostgreSQL before 18 knows only P-256: with a key share of OpenSSL's first choice alone it asks for another one, and each login takes one more round trip. A
+ * server that prefers the post-quantum group asks for it.
  */
 const groups = "*P-256:*X25519:X25519MLKEM768:P-384:P-521";
 
@@ -144,7 +144,7 @@ export function judgeServer(
   return unsecured(tlsError(Object.assign(new Error(code), { code }), { peer, hint, issuer: issuerOf(secure) }), hint);
 }
 
-/** It is not the user whose certificate is at fault, nor the address that the user gave. */
+/** The fault is not the user's certificate, and not the address that the user stated. */
 function unsecured(error: PlatformError, hint: string): PlatformError {
   if (error.code !== "unauthenticated") return error;
   return new PlatformError("unavailable", error.message, { cause: error, hint });

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 /** Maximum time for the streams, ms. */
 const lastMs = 3_000;
 
-/** A peer has closed: the other one gets what is on its way. */
+/** Resolves once the other peer has got what is on its way, after one has closed. */
 export async function settled(streams: readonly Duplex[]): Promise<void> {
   await within(lastMs, (done) => {
     let open = 0;

@@ -34,9 +34,9 @@ export interface AccountFacts {
 const usualTimes = {
   /** Waits for sessions with other roles that are about to end, ms. */
   beforeMs: [200, 400, 800],
-  /** Waits for the server's end of a closed connection: the first ones hold the session's end up, ms. */
+  /** Waits until the server has ended a closed connection, ms: the first ones delay the session's end. */
   afterMs: [50, 100, 200, 400, 800],
-  /** It may have a query that runs for long, ms. */
+  /** Further waits, ms: the connection may have a query that runs for long. */
   laterMs: [5_000, 10_000, 15_000, ...Array.from({ length: 20 }, () => 30_000)],
 };
 
@@ -172,7 +172,7 @@ export class AccountHold {
     }
   }
 
-  /** A session is over, or did not begin. */
+  /** A session has ended, or did not begin. */
   #done(): void {
     this.#busy -= 1;
     if (this.#busy > 0) return;

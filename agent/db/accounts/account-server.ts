@@ -14,8 +14,8 @@ export interface WantedAccount {
 export type Deactivation = "disabled" | "deleted" | "used" | "busy" | "done";
 
 /**
- * A connection to a server as its admin_user. It touches accounts alone that bear the mark of this product. As long as it is open it marks an account that
- * it has activated as used, for the agents at other hosts; the server forgets the mark with the connection.
+ * A connection to a server as its admin_user. It touches only accounts that bear the mark of this product. As long as it is open it marks an account that it has
+ * activated as used, for the agents at other hosts; the server forgets the mark with the connection.
  */
 export interface AccountServer {
   /** False once the connection has ended. */
@@ -27,7 +27,7 @@ export interface AccountServer {
   activate(account: WantedAccount): Promise<"ready" | "busy">;
   /** Call it after the last session of the account here. Throws `unavailable`. */
   deactivate(name: string, mode: DbUserRule["mode"]): Promise<Deactivation>;
-  /** Disables accounts that nobody uses and that were left behind, such as those of an agent that was killed. Their names. Throws `unavailable`. */
+  /** Disables unused accounts that were left behind, such as those of an agent that was killed. Returns their names. Throws `unavailable`. */
   sweep(): Promise<readonly string[]>;
   close(): void;
 }

@@ -5,7 +5,7 @@ import type { Database } from "../database.ts";
 import type { AccountServer } from "./account-server.ts";
 
 export interface AdminFaultsOptions {
-  /** Called some time after a fault has come, changed or gone: for several together, once. */
+  /** Called some time after a fault has appeared, changed or gone, once for several changes. */
   readonly onChange: () => void;
   readonly log: Pick<Log, "info">;
   /** Time in which changes are collected, ms: each report carries the whole list. */
@@ -35,7 +35,7 @@ export class AdminFaults {
     return this.#faults.get(keyOf(database));
   }
 
-  /** The agent has its certificate as admin_user: what the server does with it counts. Throws as `logIn` does. */
+  /** Logs in as admin_user, with a certificate that the agent has already, and notes what the server does. Throws as `logIn` does. */
   async watch(database: Offered, logIn: () => Promise<AccountServer>): Promise<AccountServer> {
     const server = await this.#watched(database, logIn, { ends: false });
     return {
@@ -56,7 +56,7 @@ export class AdminFaults {
       if (ends) this.#take(database, undefined);
       return result;
     } catch (thrown) {
-      // A denial is about the user's account.
+      // A denial concerns the user's account.
       if (!(thrown instanceof PlatformError && thrown.code === "denied"))
         this.#take(database, errorLine(`admin_user ${database.adminUser?.name ?? ""}: ${errorText(thrown)}`));
       throw thrown;

@@ -9,9 +9,7 @@ export interface NameRules {
   readonly fault: (name: string) => string | undefined;
 }
 
-/**
- * Refuses an account whose name this server would change, or that is its admin's; and roles with which it would be an admin. Throws `denied`. Pure.
- */
+/** Refuses an account whose name this server would change or that is its admin's, and roles that would make it an admin. Throws `denied`. Pure. */
 export function checkAccount({ name, roles }: WantedAccount, { server, fault }: NameRules, adminUser: string): void {
   const why = faultOf(name, fault, adminUser);
   if (why !== undefined) {

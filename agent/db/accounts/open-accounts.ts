@@ -27,7 +27,7 @@ export type HoldAccount = (ask: OwnAccountAsk) => Promise<HeldAccount>;
 /** Time for a login as admin_user, ms. */
 const openMs = 15_000;
 
-/** The accounts of all sessions of an agent. When the signal aborts, what waits for a server does not wait any longer. */
+/** The accounts of all sessions of an agent. When the signal aborts, waits for servers end. */
 export function openAccounts({ log, faults }: { readonly log: Log; readonly faults: AdminFaults }, signal: AbortSignal): HoldAccount {
   const holds = new Map<string, AccountHold>();
   return async ({ database, account, rule, credentials, record }) => {
@@ -41,7 +41,7 @@ export function openAccounts({ log, faults }: { readonly log: Log; readonly faul
     const hold = known ?? new AccountHold({ name: account, database: database.name, log, onIdle, signal });
     holds.set(key, hold);
     const open = async (): Promise<AccountServer> => {
-      // Of a certificate that the auth service refuses, the server knows nothing.
+      // A certificate that the auth service refuses is not a fault of the server.
       const asAdmin = await credentials(adminUser.name, true);
       const road: Road = async (name, limit) => {
         const own = { user: name, credentials: name === adminUser.name ? asAdmin : await credentials(name, false) };
@@ -53,7 +53,7 @@ export function openAccounts({ log, faults }: { readonly log: Log; readonly faul
   };
 }
 
-/** The road to the server as this account; the signal ends the login alone. */
+/** The way to the server as this account; the signal ends the login only. */
 type Road = (account: string, signal: AbortSignal) => Promise<ServerAccess>;
 type Open = (road: Road, admin: DatabaseAdmin) => Promise<AccountServer>;
 

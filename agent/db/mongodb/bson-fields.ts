@@ -46,8 +46,8 @@ const sizes = new Map<number, number>([
 ]);
 
 /**
- * Walks the fields of one document where they lie, without reading values: millions of them fit into a command, and each object that stood for one
- * would hold up all other sessions. `name`, `nameEnd`, `value` and `end` are positions in `bytes`.
+ * Walks the fields of one document where they lie, without reading values: millions of them fit into a command, and an object for each would hold up all other
+ * sessions. `name`, `nameEnd`, `value` and `end` are positions in `bytes`.
  */
 export class FieldCursor {
   readonly bytes: Buffer;

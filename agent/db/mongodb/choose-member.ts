@@ -15,7 +15,7 @@ export function replicaSetOf(options: ReadonlyMap<string, string>): string | und
   return optionOf(options, "replicaset");
 }
 
-/** Names of options have no case. */
+/** Names of options are case-insensitive. */
 function optionOf(options: ReadonlyMap<string, string>, name: string): string | undefined {
   return [...options].find(([key, value]) => key.toLowerCase() === name && value !== "")?.[1];
 }
@@ -31,7 +31,7 @@ export function memberWish(options: ReadonlyMap<string, string>): MemberWish {
   return { replicaSet: replicaSetOf(options), readPreference };
 }
 
-/** Whether a member is the one to use, one to use if there is no better one, or not to use. Pure. */
+/** Whether to use a member, to use it if there is no better one, or not to use it. Pure. */
 export function suitability(facts: MemberFacts, wish: MemberWish): "use" | "fallback" | "no" {
   const { setName, isPrimary, isSecondary } = facts;
   if (setName === undefined) return wish.replicaSet === undefined ? "use" : "no";

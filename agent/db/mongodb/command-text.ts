@@ -9,10 +9,10 @@ const masked = "***";
 const secrets = new Set(["pwd", "password", "digestpassword", "payload", "credentials", "speculativeauthenticate"]);
 /** Commands of which only some fields are shown. */
 const shownFields = new Map<string, ReadonlySet<string>>([["authenticate", new Set(["authenticate", "mechanism", "user", "db", "$db"])]]);
-/** Fields that each command repeats and that say nothing about it. */
+/** Fields that every command repeats, and that tell nothing about it. */
 const noise = new Set(["$clusterTime"]);
 
-/** A command for its audit event, as relaxed extended JSON: secrets are masked, and nothing is read that the event cannot hold. Throws `invalid`. */
+/** A command for its audit event, as relaxed extended JSON: secrets are masked, and what exceeds the event is not read. Throws `invalid`. */
 export function commandText({ command, sequences, length, isWhole }: Request): CappedText {
   const text = new JsonText();
   const [first] = elementsOf(command);

@@ -12,7 +12,7 @@ const ofAllDatabases = new Set(["currentOp", "top", "lockInfo", "killOp", "killA
  * databases (`$currentOp`, `$listCatalog`, `$listLocalSessions`, `$queryStats` …): servers gain new ones.
  */
 const ofOwnDatabase = new Set(["$changeStream", "$documents", "$listMqlEntities"]);
-/** Of all databases at admin. */
+/** Concerns all databases only where the command's own is admin. */
 const ofOwnUnlessAdmin = "$listClusterCatalog";
 
 /** Whether a command reports on all databases of the server, or ends the operations of all. Throws `invalid`. Pure. */
@@ -26,7 +26,7 @@ export function concernsAll({ name, database }: NamedCommand, command: Buffer): 
     if (element.key === name) isWithoutCollection = nameIn(element)?.startsWith("$") ?? true;
     if (element.key !== "pipeline") continue;
     const stage = firstStage(element);
-    // Of the collection `system.sessions`: those of all users of the account, or of all accounts.
+    // It reads `system.sessions`: sessions of all users of the account, or of all accounts.
     if (stage === "$listSessions") return true;
     if (!isWithoutCollection) continue;
     if (stage !== undefined && !ofOwnDatabase.has(stage) && (stage !== ofOwnUnlessAdmin || database === "admin")) return true;

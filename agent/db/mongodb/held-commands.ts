@@ -18,9 +18,8 @@ interface Share {
 }
 
 /**
- * What the sessions of this process hold of commands that are not complete: each may hold one of 48 MB, and a client that never completes its own must
- * not take the memory of all. Beyond the limit a session goes of the user who holds the most, so that nobody ends the commands of others: the one whose
- * command began first.
+ * What the sessions of this process hold of commands that are not complete: each may hold one of 48 MB, and clients that never complete theirs must not take all
+ * memory. Beyond the limit, of the user who holds the most, the session whose command began first is ended, so that one user cannot end the commands of others.
  */
 export class HeldCommands {
   readonly #most: number;
@@ -35,7 +34,7 @@ export class HeldCommands {
     return this.#bytes;
   }
 
-  /** The session holds so many bytes now; 0: its command is complete, or it has ended. */
+  /** Notes how many bytes a session holds now; 0: its command is complete, or it has ended. */
   note(holder: Holder, bytes: number): void {
     this.#count(holder, bytes);
     while (this.#bytes > this.#most) {

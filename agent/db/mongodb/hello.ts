@@ -9,11 +9,11 @@ export function isHello(name: string): boolean {
 }
 
 /**
- * Fields of a client's hello that the server must not see: compression, so that both legs speak plainly; the login, as the agent has its own; the
- * client's description, which a server takes only once and which the agent's own hello has brought; and what makes it a member of the cluster.
+ * Fields of a client's hello that the server must not see: compression, so that both legs speak plainly; the login, as the agent has its own; the client's
+ * description, which a server takes only once and which the agent's own hello has brought; and what identifies a member of the cluster.
  */
 const agentsOwn = new Set(["compression", "speculativeAuthenticate", "saslSupportedMechs", "client", "internalClient"]);
-/** What makes a server wait before it answers. */
+/** Fields that make a server wait before it answers. */
 const waits = new Set(["topologyVersion", "maxAwaitTimeMS"]);
 
 /** A client's hello as the server gets it once the session runs. Throws `invalid`. */
@@ -98,7 +98,7 @@ export function clientAnswer(answer: Buffer, address: string | undefined): Buffe
   return editedDocument(answer, (key) => !hidden.has(key));
 }
 
-/** What identifies a replica set: a driver takes a primary without it, or with an older one, for a primary of the past. */
+/** What identifies a replica set: a driver treats a primary without it, or with an older one, as a former primary. */
 export interface ReplicaIdentity {
   readonly setName?: string;
   readonly setVersion?: number;
@@ -117,8 +117,8 @@ export function replicaIdentity(answer: Buffer): ReplicaIdentity {
 }
 
 /**
- * An answer to hello without a server, for a client that is refused: drivers take an error in its place for a server that is not ready, and wait
- * for half a minute. They report the error that their first command gets. `replica` identifies the set that the client knows, if there is one.
+ * An answer to hello without a server, for a client that is refused: drivers treat an error in its place as a server that is not ready, and wait for half a
+ * minute; the error that their first command gets they report. `replica` identifies the set that the client knows, if there is one.
  */
 export function ownAnswer(
   command: Buffer,

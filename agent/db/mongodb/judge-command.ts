@@ -7,7 +7,7 @@ import { harmless, isNotOffered, type NamedCommand } from "./known-commands.ts";
 import { allDatabases, maxFields, namedDatabases } from "./named-databases.ts";
 import type { Request } from "./wire-message.ts";
 
-/** What a session's rules say about its commands. */
+/** The rules of a session for its commands. */
 export interface CommandRules {
   /** The account at the server. */
   readonly account: string;
@@ -87,7 +87,7 @@ function hasOwnSequences(name: string, { sequences, isWhole }: Request): boolean
   return sequences.every((one) => names.includes(one.name) || (one.name === "" && !isWhole));
 }
 
-/** A login by certificate has taken place already, at the agent: the client may believe that it was its own. */
+/** The agent has logged in by certificate already: the client gets the answer to a login of its own. */
 function authenticated(command: Buffer, account: string): CommandVerdict {
   const fields = new Map([...elementsOf(command)].map((element) => [element.key, element]));
   if (textOf(fields.get("mechanism")) !== "MONGODB-X509") return loginRefused("authenticate", account);

@@ -22,9 +22,9 @@ export const harmless: ReadonlySet<string> = new Set([
   "listCommands",
 ]);
 
-/** They reach collections by ways that no rule follows, or copy whole databases. */
+/** Commands that reach collections in ways that rules cannot follow, or copy whole databases. */
 const reachesAll = new Set(["applyOps", "doTxn", "eval", "$eval", "copydb", "copydbgetnonce", "copydbsaslstart", "clone", "cloneCollection"]);
-/** Commands by which members of a cluster talk to each other. */
+/** Commands between members of a cluster. */
 const membersOwn = /^(_|internal|cluster[A-Z]|mapreduce\.)/;
 
 /** Whether a command is refused with any database. */

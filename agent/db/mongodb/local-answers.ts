@@ -2,10 +2,10 @@ import type { Duplex } from "node:stream";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Filter } from "../frame-filter.ts";
 
-/** Maximum bytes that a client has not taken yet when another answer is added. */
+/** Maximum unread bytes of a client at which another answer is added. */
 const maxUnread = 1024 * 1024;
 
-/** Answers of the agent itself, put between two messages of the server. */
+/** Answers of the agent itself, inserted between two messages of the server. */
 export class LocalAnswers {
   readonly #client: Duplex;
   readonly #fromServer: Pick<Filter, "atBoundary">;

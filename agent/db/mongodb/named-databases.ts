@@ -12,7 +12,7 @@ const databaseFields = new Set(["ns", "nss", "namespace", "db", "dbName", "datab
 /** Stands for all databases of the server. */
 export const allDatabases = "*";
 
-/** Most fields of a command, its documents' own ones not counted: real ones have some dozens. */
+/** Maximum fields of a command, without those of its documents: real ones have some dozens. */
 export const maxFields = 1_000;
 /** Maximum number of entries in a batch, as at the server. */
 const maxBatch = 100_000;
@@ -65,7 +65,7 @@ function addStated({ name, database }: NamedCommand, command: Buffer, add: Add):
     hasDatabase ||= element.key === "db" && text !== undefined;
     isFirst = false;
   }
-  // It looks into every one if none is stated.
+  // Without a stated database it reads all of them.
   if (name === "validateDBMetadata" && !hasDatabase) add(allDatabases);
 }
 

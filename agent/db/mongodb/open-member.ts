@@ -57,7 +57,7 @@ export async function openMember(search: MemberSearch): Promise<Member> {
     if (found.member !== undefined) return await loggedIn(found.member, { ...search, signal });
     fault = found.fault ?? fault;
     search.signal.throwIfAborted();
-    // An election takes seconds; a server that cannot be reached will not come up in them.
+    // An election takes seconds; an unreachable server does not come back within them.
     if (!found.answered || deadline.aborted) break;
     await delay(electionMs, undefined, { signal }).catch(() => {});
     search.signal.throwIfAborted();

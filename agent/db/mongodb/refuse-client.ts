@@ -32,7 +32,7 @@ export async function refuseClient(session: EngineSession, first: Request, error
   };
   const filter = new ClientFilter(({ header, body, length }) => {
     if (client.writableEnded) return "drop";
-    // A hello is never that long; a command needs no reading.
+    // A hello is never that long, and a command need not be read.
     if (clientFrames.keep(header) > maxCommand) {
       client.end(answerTo({ requestId: readHeader(header).requestId, opcode: opcode.msg }, errorDocument(error)), resolve);
     } else answer(readRequest(Buffer.concat([header, body]), length));
@@ -42,7 +42,7 @@ export async function refuseClient(session: EngineSession, first: Request, error
     try {
       act();
     } catch {
-      // Its bytes are not the protocol.
+      // The client does not speak the protocol.
       resolve();
     }
   };

@@ -32,7 +32,7 @@ export function replyResult(command: string, { opcode: code }: Pick<Header, "opc
 
 type Fields = ReadonlyMap<string, Element>;
 
-/** The part of a document that is there, as a document: a field that is not there as a whole makes it malformed at its end. */
+/** The part of a document that was kept, as a document: a field that is cut makes it malformed at its end. */
 function asWhole(document: Buffer): Buffer {
   if (document.length < 5) return document;
   const part = Buffer.from(document);
@@ -56,7 +56,7 @@ function elementsByKey(element: Element | undefined): Fields {
   return element !== undefined && element.type === bsonType.document ? fieldsOf(element.value) : new Map();
 }
 
-/** Documents in a cursor's batch, which is there as a whole. */
+/** Documents in a cursor's batch, if all of it was kept. */
 function rowsOf(fields: Fields): Pick<StatementResult, "rows"> {
   const cursor = elementsByKey(fields.get("cursor"));
   const rows = lengthOf(cursor.get("firstBatch") ?? cursor.get("nextBatch"));

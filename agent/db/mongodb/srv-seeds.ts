@@ -89,7 +89,7 @@ async function noneIsFine(asked: Promise<string[][]>): Promise<string[][]> {
   }
 }
 
-/** A member lies in the domain of the name: DNS could otherwise send the agent anywhere. */
+/** Members have to be in the domain of the name: otherwise DNS could send the agent anywhere. */
 function addressesOf(records: readonly { readonly name: string; readonly port: number }[], srv: string): Seeds["addresses"] {
   const domain = srv.toLowerCase().replace(/^[^.]*/, "");
   const [first, ...others] = records.slice(0, maxMembers).map(({ name, port }): DbAddress => {

@@ -13,7 +13,7 @@ export interface UserSessions {
 
 /** Maximum number of ids that are remembered of a user at a database: the oldest is forgotten first. */
 const maxIds = 4_096;
-/** Most ids in one command, as drivers send them. */
+/** Maximum ids in one command, as drivers send them. */
 const maxStated = 10_000;
 
 interface Share {
@@ -62,7 +62,7 @@ function areOwn(ids: ReadonlySet<string>, command: Buffer): boolean {
   for (const entry of elementsOf(stated.value)) {
     count += 1;
     if (count > maxStated || entry.type !== bsonType.document) return false;
-    // A `uid` beside it would be another account.
+    // A `uid` beside it would name another account.
     const [id, other] = elementsOf(entry.value);
     const text = id?.key === "id" && other === undefined ? binaryText(id) : undefined;
     if (text === undefined || !ids.has(text)) return false;

@@ -30,7 +30,7 @@ export const maxMessage = 48_000_000;
 const maxCommand = 16 * 1024 * 1024 + 16 * 1024;
 /** Longest OP_QUERY: no client sends anything but a hello that way. */
 const maxQueryMessage = 64 * 1024;
-/** Most documents of a sequence, as at the server, and most sequences of a message: commands have two at most. */
+/** Maximum documents of a sequence, as at the server, and maximum sequences of a message: commands have up to two. */
 const maxBatch = 100_000;
 const maxSequences = 8;
 /** Bytes behind the command that its audit event may need. */
@@ -202,8 +202,8 @@ export function answerTo({ requestId, opcode: code }: Pick<Request, "requestId" 
 const secondaryOk = 4;
 
 /**
- * The same request with another command in it, and without sequences. Of an OP_QUERY nothing else goes on: with a namespace of the client's its
- * document could be the filter of a search.
+ * The same request with another command in it, and without sequences. Nothing else of an OP_QUERY goes on: with the client's namespace, its document could be the
+ * filter of a search.
  */
 export function withCommand({ requestId, namespace, flags }: Request, command: Buffer): Buffer {
   if (namespace === undefined) return opMsg({ requestId }, command, flags);

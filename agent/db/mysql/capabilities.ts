@@ -19,9 +19,9 @@ export function offeredFor(server: Capabilities): Capabilities {
   return { flags: ((server.flags & relayed) | ofLogin) >>> 0, extended: (server.extended & relayedExtensions) >>> 0 };
 }
 
-/** What a session uses: the client may set bits that it was not offered, and does not use them then. Pure. */
+/** What a session uses: a client may set bits that it was not offered, but does not use them. Pure. */
 export function negotiate(client: Capabilities, offered: Capabilities): Capabilities {
-  // The lowest bit only says which kind of client this is; a client of MySQL has no extended bits.
+  // The lowest bit states only the kind of client; clients of MySQL have no extended bits.
   const isMysql = has(client, capability.mysql);
   const flags = (client.flags & offered.flags & ~capability.mysql) | (isMysql ? capability.mysql : 0);
   return { flags: flags >>> 0, extended: isMysql ? 0 : (client.extended & offered.extended) >>> 0 };

@@ -49,7 +49,7 @@ export class ClientCommands {
     return this.#first;
   }
 
-  /** Throws PlatformError `invalid` for a packet that no client sends. */
+  /** Throws PlatformError `invalid` for a packet that clients do not send. */
   judge(frame: Frame): Verdict {
     const { header, body, length } = frame;
     const payload = length - header.length;

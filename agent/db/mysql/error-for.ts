@@ -13,7 +13,7 @@ const atEnd: Partial<Record<ErrorCode, Numbered>> = {
   limit: shutdown,
   timeout: { code: 4031, state: "HY000" },
 };
-/** MariaDB has a code of its own for a connection that somebody killed, MySQL another one. */
+/** MariaDB and MySQL have different codes for a killed connection. */
 const killed = { mariadb: { code: 1927, state: "70100" }, mysql: { code: 3169, state: "HY000" } };
 
 /** A schema that the user may not open, in the protocol's words. Pure. */

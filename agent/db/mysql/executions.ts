@@ -19,7 +19,7 @@ export interface Execution {
   readonly hasAttributes: boolean;
 }
 
-/** A number of parameters stands in the command although the statement has none. */
+/** Flag: the command states a number of parameters although the statement has none. */
 const countAvailable = 8;
 
 /** `17 | statement u32 | flags u8 | 1 u32 | count lenenc (query attributes) | parameters`. */

@@ -18,9 +18,9 @@ const maxRounds = 4;
 const nobody = "platform-greeting-only";
 
 /**
- * Reads the greeting of a server, and leaves as a user does whose login is refused. A connection that ends before a login, or with COM_QUIT in its
- * place, counts as a broken handshake: after `max_connect_errors` (100) of them the server blocks this host (error 1129). A refused login does not
- * count there (seen with MariaDB 10.11 and MySQL 9.7, performance_schema.host_cache). Throws PlatformError.
+ * Reads the greeting of a server, and leaves like a user whose login is refused. A connection that ends before a login, or with COM_QUIT in its place, counts as a
+ * broken handshake: after `max_connect_errors` (100) of them the server blocks this host (error 1129). A refused login does not count there (seen with MariaDB
+ * 10.11 and MySQL 9.7, performance_schema.host_cache). Throws PlatformError.
  */
 export async function fetchGreeting(reach: () => Promise<Socket>): Promise<Greeting> {
   const signal = AbortSignal.timeout(wholeMs);
@@ -28,7 +28,7 @@ export async function fetchGreeting(reach: () => Promise<Socket>): Promise<Greet
   const onLate = (): void => late.reject(new PlatformError("timeout", "the database did not greet in time"));
   signal.addEventListener("abort", onLate, { once: true });
   const reached = reach();
-  // A connection that comes too late is not used.
+  // A connection that is opened too late is not used.
   reached.then(
     (socket) => signal.aborted && socket.destroy(),
     () => {},
@@ -70,7 +70,7 @@ export interface Leaving {
   readonly signal: AbortSignal;
 }
 
-/** Leaves a server that has greeted, as a user does whose login is refused; it may ask for a password in several ways before. Throws PlatformError. */
+/** Leaves a server that has greeted, like a user whose login is refused; it may first ask for a password in several ways. Throws PlatformError. */
 export async function leaveServer(socket: Socket, { greeting, sequence: first, signal }: Leaving): Promise<void> {
   const { flags } = strangersLogin.capabilities;
   const capabilities = { flags: first === 2 ? flags | capability.ssl : flags, extended: 0 };

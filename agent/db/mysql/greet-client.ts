@@ -40,10 +40,10 @@ const everywhere: Capabilities = {
   extended: 0,
 };
 const autocommit = 2;
-/** In place of a greeting that is not known. */
+/** In place of an unknown greeting. */
 const guessed: KnownGreeting = { version: "8.4.0", capabilities: everywhere, charset: 255, status: autocommit };
 
-/** Every client knows this plugin, and takes an OK as an answer to any password. */
+/** Every client knows this plugin, and accepts an OK as the answer to any password. */
 const plugin = "caching_sha2_password";
 
 /**

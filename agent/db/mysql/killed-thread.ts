@@ -28,6 +28,6 @@ export function killIn(statement: Buffer, facts: ThreadFacts): Buffer | MysqlErr
 /** The server does not know such numbers, and has none of its own that are as high. */
 function unknownThread(own: number): MysqlError {
   const ended = "that connection has ended, or went through another agent, or through this one before it was restarted";
-  // A proxy that has too many questions asks no agent.
+  // A proxy that is asked too often does not ask the agents.
   return { code: 1094, state: "HY000", message: `Unknown thread id: ${own}: ${ended}, or too many were asked for at once; try again` };
 }

@@ -1,6 +1,6 @@
 import type { Greeting } from "../../../core/databases/mysql/greeting.ts";
 
-/** What a client learns of its server before the server is dialled. */
+/** What a client learns about its server before the server is dialled. */
 export type KnownGreeting = Pick<Greeting, "version" | "capabilities" | "charset" | "status">;
 
 /** Maximum number of servers whose greetings are remembered. */
@@ -26,7 +26,7 @@ export class KnownGreetings {
     this.#now = now;
   }
 
-  /** The greeting of the server; undefined: it is not known, and `fetch`, which never runs twice at a time for one server, did not get it. */
+  /** The greeting of the server; undefined: it is unknown, and `fetch`, which runs once at a time for each server, failed. */
   async get(key: string, fetch: () => Promise<KnownGreeting>): Promise<KnownGreeting | undefined> {
     const entry = this.#entries.get(key);
     if (entry !== undefined && entry.until > this.#now()) return entry.greeting;

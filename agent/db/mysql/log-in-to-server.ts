@@ -32,9 +32,9 @@ const leaveMs = 4_000;
 const maxRounds = 8;
 
 /**
- * Logs in to the server over TLS by certificate alone: empty answers to whatever plugin asks for a password. A server that will not do, by its certificate
- * for instance, sees a whole login that it refuses: after `max_connect_errors` broken ones it would block this host. Throws PlatformError `unavailable`,
- * `invalid`, `timeout`, or the signal's reason.
+ * Logs in to the server over TLS by certificate alone: empty answers to whatever plugin asks for a password. An unsuitable server, with a wrong certificate for
+ * instance, sees a whole login that it refuses: after `max_connect_errors` broken ones it would block this host. Throws PlatformError `unavailable`, `invalid`,
+ * `timeout`, or the signal's reason.
  */
 export async function logInToServer(asked: ServerLogin): Promise<ServerLoginResult> {
   const { access, signal, onGreeting } = asked;

@@ -14,7 +14,7 @@ export interface LoginPacket {
   readonly schema: string;
   /** Names and values as they came, for the server. */
   readonly attributes: Buffer;
-  /** Whether the client has answered to the salt by `caching_sha2_password`: it waits for the word that the answer was right, and for the OK then. */
+  /** Whether the client has answered to the salt by `caching_sha2_password`: it then waits for the message that the answer was right, and for the OK. */
   readonly awaitsWord: boolean;
 }
 
@@ -72,7 +72,7 @@ function text(bytes: Buffer, what: string, maxLength: number): string {
   throw new PlatformError("invalid", `the name of the ${what} is longer than ${maxLength} characters, or not UTF-8`);
 }
 
-/** The program as it names itself in the attributes; undefined if it does not. */
+/** Name of the client program by its attributes; undefined if they lack it. */
 export function userAgentOf(attributes: Buffer): string | undefined {
   const reader = new Reader(attributes);
   const found = new Map<string, string>();

@@ -5,7 +5,7 @@ import { cappedValue } from "../capped-text.ts";
 import { readValue, type ValueType } from "./binary-value.ts";
 import { lenenc, lenencBytes, u16 } from "./wire.ts";
 
-/** Most parameters that a statement can have. */
+/** Maximum parameters of a statement. */
 const maxCount = 65_535;
 /** Bytes of an attribute's name that are looked at: more than an event has room for. */
 const shownNameBytes = 300;
@@ -30,8 +30,8 @@ export interface ParameterLayout {
 }
 
 /**
- * Reads bound parameters: `NULL bitmap | 1 if types follow | type u16, name lenenc (if named) for each | values`. The bytes may end early: what is
- * whole counts, and `complete` says whether that is all. Throws PlatformError `invalid` for what cannot be.
+ * Reads bound parameters: `NULL bitmap | 1 if types follow | type u16, name lenenc (if named) for each | values`. The bytes may end early: complete values count,
+ * and `complete` tells whether they are all. Throws PlatformError `invalid` for impossible values.
  */
 export function readParameters(reader: Reader, layout: ParameterLayout): BoundParameters & { readonly complete: boolean } {
   const { count, named, long } = layout;

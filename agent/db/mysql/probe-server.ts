@@ -6,8 +6,8 @@ import { leaveServer, readGreeting, requireTls, strangersLogin } from "./fetch-g
 import { encodeTlsRequest } from "./login-packet.ts";
 
 /**
- * A health check: greeting, TLS, and a login that the server refuses. Whatever is wrong with TLS or its certificate, the server sees a whole login:
- * after `max_connect_errors` broken ones it would block this host.
+ * A health check: greeting, TLS, and a login that the server refuses. The server sees a whole login, even if its TLS or certificate is wrong: after
+ * `max_connect_errors` broken ones it would block this host.
  */
 export const probeMysql: Probe = async (road) => {
   const { signal } = road;

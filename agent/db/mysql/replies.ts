@@ -17,8 +17,8 @@ export interface Prepared {
 }
 
 /**
- * A command that the server is going to answer: with one packet (`ok`, `text`), result sets (`result`), rows alone (`rows`), columns alone
- * (`columns`), or the numbers of a prepared statement (`prepared`).
+ * A command that the server is going to answer: with one packet (`ok`, `text`), result sets (`result`), only rows (`rows`), only columns (`columns`), or the
+ * numbers of a prepared statement (`prepared`).
  */
 export interface Expected {
   readonly shape: "ok" | "text" | "result" | "rows" | "columns" | "prepared";
@@ -92,7 +92,7 @@ export class Replies {
     if (this.#expected.length === 1 && this.#phase === "first") this.#next = this.#commandNext;
   }
 
-  /** Decides about a packet of the server. Throws PlatformError `invalid` for one that no server sends; the client does not get it then. */
+  /** Decides about a packet of the server. Throws PlatformError `invalid` for one that servers do not send; the client does not get it. */
   judge(frame: Frame): Verdict {
     const sequence = frame.header[3] ?? 0;
     this.#next = (sequence + 1) & 255;

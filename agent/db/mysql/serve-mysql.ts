@@ -12,7 +12,7 @@ import { relayCommands } from "./relay-commands.ts";
 import { okPacket, rightAnswer } from "./server-answer.ts";
 import { connectionThreads, ThreadNumbers } from "./thread-numbers.ts";
 
-/** What the sessions of an agent share, and one connection in it. */
+/** What the sessions of an agent share, and the facts of one connection. */
 interface Connection {
   readonly greetings: KnownGreetings;
   readonly threads: ThreadNumbers;
@@ -28,7 +28,7 @@ interface Refusal {
   readonly words: MysqlError;
 }
 
-/** Time in which a client takes the reason of a refusal, ms. */
+/** Time for a client to read the reason of a refusal, ms. */
 const farewellMs = 3_000;
 
 /** An engine with its own memory of servers, and of connections by default. */
@@ -95,7 +95,7 @@ async function logInAndRelay(session: MysqlSession, connection: Connection, logi
   return end.reason;
 }
 
-/** The account and the schema of a client: it may leave out what the user has stated before, and must not contradict it. */
+/** The account and the schema of a client: it may omit what the user has stated before, and must not contradict it. */
 function namesOf({ user, schema }: LoginPacket, asked: DatabaseNames): (DatabaseNames & { readonly user: string }) | Refusal {
   const account = user === "" ? (asked.user ?? "") : user;
   const name = schema === "" ? asked.name : schema;

@@ -31,7 +31,7 @@ function shown(bytes: Buffer): string {
     .trim();
 }
 
-/** The word that an answer to the salt was right: `01 | 03`; the OK follows. */
+/** The message that an answer to the salt was right: `01 | 03`; the OK follows. */
 export function rightAnswer(sequence: number): Buffer {
   return packet(sequence, Buffer.of(1, 3));
 }

@@ -17,7 +17,7 @@ export interface Statement {
   isClosed: boolean;
 }
 
-/** Maximum number of statements that a session has at a time: each is known, so that no execution is recorded without its text. */
+/** Maximum number of open statements of a session: each is remembered, so that no execution is recorded without its text. */
 export const maxStatements = 4_096;
 /** MariaDB's number for the statement that was prepared last. */
 const last = 0xffff_ffff;

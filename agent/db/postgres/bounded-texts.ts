@@ -1,4 +1,4 @@
-/** Most names, and characters of all their texts, that one session may hold. */
+/** Maximum names of one session, and characters of all their texts. */
 const maxNames = 512;
 const maxCharacters = 262_144;
 

@@ -30,9 +30,8 @@ interface Entry {
 const maxKeys = 20_000;
 
 /**
- * Cancel keys of all running sessions of a service. Clients get these instead of the servers' own: a key is worth something only to the user who
- * began the session, and only as long as it runs. The process id stays the server's: clients show it, compare it with the one in a notification, and
- * pass it to pg_cancel_backend.
+ * Cancel keys of all running sessions of a service. Clients get these instead of the servers' own: a key works only for the user who began the session, and only
+ * while it runs. The process id stays the server's: clients show it, compare it with the one in a notification, and pass it to pg_cancel_backend.
  */
 export class CancelKeys {
   readonly #issued = new Map<number, Set<Entry>>();
@@ -69,7 +68,7 @@ export class CancelKeys {
     return this.#find(key, (target) => target.user === user && target.database === database);
   }
 
-  /** The session of a key that somebody unknown has sent, if the key alone is enough for it. */
+  /** The session of a key from an unauthenticated sender, if the key alone is enough for it. */
   findOpen(key: CancelKey): CancelTarget | undefined {
     return this.#find(key, ({ isOpen }) => isOpen === true);
   }

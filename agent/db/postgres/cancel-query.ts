@@ -9,8 +9,8 @@ import { openServer } from "./open-server.ts";
 const takenMs = 5_000;
 
 /**
- * Serves a client whose only message is the request to cancel another session's query. It gets no answer, but the end of its connection after the
- * server has taken the request. Throws PlatformError `denied` for a key that is not one of the same user's running sessions.
+ * Serves a client whose only message is the request to cancel another session's query. It gets no answer; its connection ends once the server has taken the
+ * request. Throws PlatformError `denied` for a key that is not one of the same user's running sessions.
  */
 export async function serveCancel({ user, database }: EngineSession, key: CancelKey, keys: CancelKeys): Promise<void> {
   const target = user === undefined ? undefined : keys.find(key, { user, database: database.name });

@@ -18,8 +18,8 @@ export interface CancelStreamDeps {
 const maxKeyText = 2 * (4 + 256);
 
 /**
- * Serves a request to cancel a query that somebody unknown has sent to a proxy's port. The key decides alone, and only about sessions that have come through
- * such a port. No reply, and no audit event for a key that is not known: anyone can send any number of them. Throws `invalid` for what is not a key.
+ * Serves a request to cancel a query that an unauthenticated client has sent to a proxy's port. Only the key decides, and only about sessions that have come
+ * through such a port. No reply, and no audit event for a key that is not known: anyone can send any number of them. Throws `invalid` for what is not a key.
  */
 export async function serveCancelStream(stream: Duplex, { parameters }: StreamRequest<"cancel">, deps: CancelStreamDeps): Promise<void> {
   const key = cancelKeyOf(parameters.key);

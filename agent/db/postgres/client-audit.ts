@@ -16,7 +16,7 @@ export interface ClientAuditOptions {
   readonly statements?: StatementLog | undefined;
 }
 
-/** Time that a query's event waits for the query's success, ms, and the number of events that wait at most. */
+/** Time for which a query's event waits for its outcome, ms, and maximum number of waiting events. */
 const outcomeMs = 1_000;
 const maxUnsettled = 32;
 /** Bytes of a malformed message in its event. */

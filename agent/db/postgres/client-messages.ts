@@ -28,7 +28,7 @@ export type ClientMessage =
 /** Maximum length of a message, and of one that the server reads into a small buffer. */
 const maxLong = 0x3fff_fffe;
 const maxSmall = 10_000;
-/** Of a message without a body; the server would skip up to the next Sync, were there one. */
+/** Length of a message without a body; with one, the server would skip up to the next Sync. */
 const bare = 4;
 /** Kept for the names in front of a text or of parameters. */
 const keptNameBytes = 1_024;
@@ -117,7 +117,7 @@ function readMessage({ header, body, length }: Frame): ClientMessage {
   }
 }
 
-/** Text up to its zero byte, or up to the end of what was kept. Its whole length is known in the latter case too, as nothing much follows it. */
+/** Text up to its zero byte, or up to the end of what was kept. Its whole length is known in the latter case too, as what follows it is short. */
 function readQuery(reader: Reader, length: number): { readonly text: Buffer; readonly length: number } {
   const rest = reader.bytes.subarray(reader.position);
   const end = rest.indexOf(0);

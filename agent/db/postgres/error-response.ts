@@ -13,7 +13,7 @@ export type Stage = "login" | "rule" | "peer";
 const always: Partial<Record<ErrorCode, string>> = { not_found: "3D000", unsupported: "0A000", invalid: "08P01", internal: "XX000" };
 const states: Readonly<Record<Stage, Partial<Record<ErrorCode, string>>>> = {
   login: { ...always, denied: "28000", mfa_required: "28000", unauthenticated: "28000", limit: "53300", unavailable: "08006", timeout: "08006" },
-  // Whatever else the rule is, a client takes it for the server's administrator.
+  // Clients treat any other rule as an act of the server's administrator.
   rule: { timeout: "57P05" },
   peer: { ...always, unavailable: "08006", timeout: "08006" },
 };

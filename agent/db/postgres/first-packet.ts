@@ -18,7 +18,7 @@ export interface Parameter {
   /** As sent: the client's encoding is unknown. */
   readonly value: Buffer;
 }
-/** What the server knows a session by, for the request to cancel its query. */
+/** Identifies a session at the server in a request to cancel its query. */
 export interface CancelKey {
   readonly pid: number;
   readonly secret: Buffer;

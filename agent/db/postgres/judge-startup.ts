@@ -15,7 +15,7 @@ export interface Introduction {
   readonly settings?: readonly string[];
 }
 
-/** Longer names are cut by the server: a role could allow one name, and the server open another. */
+/** Longest name, bytes. The server truncates longer ones: a role could allow one name, and the server open another. */
 const maxName = 63;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -30,7 +30,7 @@ export function judgeStartup({ parameters }: StartupPacket, asked: DatabaseNames
   const name = statedText(parameters, "database") || asked.name || user;
   const replication = replicationOf(parameters);
   requireSame("database user", user, asked.user);
-  // A physical replica is of the whole server, which ignores the name: pg_receivewal states "replication".
+  // A physical replica copies the whole server, which ignores the name: pg_receivewal states "replication".
   if (replication !== "physical") requireSame("database", name, asked.name);
   if (Buffer.byteLength(user) > maxName) throw new PlatformError("denied", `the name of the database user has more than ${maxName} bytes`);
   if (Buffer.byteLength(name) > maxName) throw new PlatformError("not_found", `the name of the database has more than ${maxName} bytes`);
@@ -55,7 +55,7 @@ function requireSame(what: string, stated: string, opened: string | undefined): 
   throw new PlatformError("denied", message, { hint: `connect as the same one, or open the tunnel with ${option}=${stated}` });
 }
 
-/** Undefined: none. Everything else that the server does not take for "database" or "off" counts as physical, also what it would refuse. */
+/** Undefined: none. All that the server does not read as "database" or "off" counts as physical, including what it would refuse. */
 function replicationOf(parameters: readonly Parameter[]): Introduction["replication"] {
   const value = only(parameters, "replication")?.toString("latin1");
   if (value === undefined || ["off", "false", "no", "0"].includes(value.toLowerCase())) return undefined;
@@ -73,7 +73,7 @@ function statedText(parameters: readonly Parameter[], name: string): string | un
   }
 }
 
-/** The server takes the last one of two; somebody who reads the first one would be misled. */
+/** The server takes the last of two, and readers of the first one would be misled. */
 function only(parameters: readonly Parameter[], name: string): Buffer | undefined {
   const [first, second] = parameters.filter((parameter) => parameter.name === name);
   if (second !== undefined) throw new PlatformError("invalid", `the startup packet states ${name} twice`);

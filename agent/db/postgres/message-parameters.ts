@@ -17,12 +17,12 @@ export interface CappedParameters {
   readonly count: number;
 }
 
-/** Bytes of a value that its text in an event is made of: more than fit, so that a longer one is marked as cut. */
+/** Bytes of a value that are kept for its text in an event: more than fit, so that a longer text is marked as truncated. */
 const neededBytes = { text: 1_024, binary: 300 } as const;
 
 /**
- * Reads them from the beginning of a body of this length, as far as it was kept; the others are only counted. Throws PlatformError `invalid` for
- * lengths that cannot be.
+ * Reads them from the beginning of a body of this length, as far as it was kept; the others are only counted. Throws PlatformError `invalid` for impossible
+ * lengths.
  */
 export function readParameters(reader: Reader, bodyLength: number): CappedParameters {
   const formatCount = u16(reader);

@@ -20,7 +20,7 @@ export async function openServer(access: Pick<ServerAccess, "dial" | "secure">, 
     const [answer] = await takeBytes(socket, { enough: () => 1, timeoutMs: answerMs, what, signal });
     if (answer === 0x4e) throw new PlatformError("unavailable", "the PostgreSQL server does not offer TLS", { hint });
     if (answer !== 0x53) throw new PlatformError("unavailable", "the server did not answer as a PostgreSQL server does");
-    // Anybody on the way could have sent these: they are not from the encrypted connection.
+    // Anyone on the way could have sent these bytes, which came outside of the encrypted connection.
     if (socket.readableLength > 0) throw new PlatformError("unavailable", "the server sent data before the TLS handshake");
     return await access.secure(socket, { alpn: ["postgresql"] });
   } catch (thrown) {
@@ -29,7 +29,7 @@ export async function openServer(access: Pick<ServerAccess, "dial" | "secure">, 
   }
 }
 
-/** A health check. The server does not log a client that leaves in place of its startup packet. */
+/** A health check. The server does not log a client that leaves instead of sending its startup packet. */
 export const probePostgres: Probe = async (road) => {
   const secure = await openServer(road, road.signal);
   secure.on("error", () => {}).destroySoon();

@@ -75,7 +75,7 @@ export class Pipeline {
     return this.#characters > maxCharacters;
   }
 
-  /** The text of a prepared statement, as a message that is sent now finds it; undefined: not known, or not known for sure. */
+  /** The text of a prepared statement, as a message that is sent now finds it; undefined: unknown, or uncertain. */
   statement(name: string | undefined): string | undefined {
     if (name === undefined) return undefined;
     return this.#find(this.#statements, name, (message) => {
@@ -100,7 +100,7 @@ export class Pipeline {
     for (let index = this.#awaited.length - 1; index >= 0; index -= 1) {
       const message = this.#awaited[index] as Awaited;
       if (message.kind === "sync" || message.kind === "function") isSameBatch = false;
-      // A simple query ends all that has no name, and may hold DEALLOCATE and PREPARE.
+      // A simple query ends unnamed statements and portals, and may hold DEALLOCATE and PREPARE.
       if (message.kind === "query") return undefined;
       const changed = change(message);
       if (changed !== undefined) return isSameBatch ? changed.text : undefined;
@@ -144,7 +144,7 @@ export class Pipeline {
     if (message.kind === "query" || message.kind === "sync" || message.kind === "function") this.#failure = undefined;
   }
 
-  /** The server knows other statements and portals now. */
+  /** The server's statements and portals have changed. */
   #name(message: Awaited): void {
     const { kind } = message;
     if (kind === "parse" && message.statement !== undefined) this.#statements.set(message.statement, message.text);
@@ -198,7 +198,7 @@ export class Pipeline {
     this.#lose(false);
   }
 
-  /** `isAnswered`: the server goes on answering, unknown to which message. */
+  /** `isAnswered`: the server goes on answering, but to unknown messages. */
   #lose(isAnswered = true): void {
     this.#isLost = true;
     this.#forget();

@@ -5,16 +5,15 @@ import { type CancelPacket, decodeFirstPacket, firstPacketLength, type StartupPa
 
 /** Time that a client has from the connection to its startup packet, ms. */
 const startupMs = 10_000;
-/** "Not encrypted": the tunnel has done it. */
+/** "Not encrypted": the tunnel encrypts the connection. */
 const no: Buffer = Buffer.from("N");
 
 /** Bytes of a malformed packet that are reported: its length and its code. */
 const headBytes = 8;
 
 /**
- * Reads a client's packets until it states what it wants, and answers requests for encryption with a no. `onMalformed` gets the beginning of bytes
- * that are not such a packet. Throws PlatformError `invalid` and `unsupported`, `unavailable` when the client leaves, `timeout`, the reason of the
- * signal.
+ * Reads a client's packets up to its startup packet or request to cancel, and refuses encryption. `onMalformed` gets the beginning of bytes that are not such a
+ * packet. Throws PlatformError `invalid` and `unsupported`, `unavailable` when the client leaves, `timeout`, the reason of the signal.
  */
 export async function readFirstPacket(
   client: Duplex,
@@ -43,7 +42,7 @@ async function readPackets(client: Duplex, signal: AbortSignal, enough: TakeOpti
     if (packet.kind === "startup" || packet.kind === "cancel") return packet;
     if (asked.has(packet.kind)) throw new PlatformError("invalid", "the client asked twice for the same encryption");
     asked.add(packet.kind);
-    // These would be plain text in what the client takes for an encrypted connection.
+    // They would count as bytes of the encrypted connection, and came in plain text.
     if (client.readableLength > 0) throw new PlatformError("invalid", "the client sent data behind its request for encryption");
     client.write(no);
   }

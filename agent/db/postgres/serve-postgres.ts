@@ -16,7 +16,7 @@ export interface PostgresOptions {
   readonly keys?: CancelKeys;
 }
 
-/** Time that a refused client has to take the reason, ms. */
+/** Time for a refused client to read the reason, ms. */
 const lingerMs = 3_000;
 
 /** The engine of PostgreSQL, protocol 3.0 and 3.2. */
@@ -27,7 +27,7 @@ export function postgresEngine({ keys = new CancelKeys() }: PostgresOptions = {}
     try {
       return await serveClient(session, keys);
     } catch (thrown) {
-      // What was under way fails in its own words when the session is cut.
+      // When a session is cut, running work fails with errors of its own.
       const error = toPlatformError(signal.aborted ? signal.reason : thrown);
       if (error.code === "internal") session.log.error("could not serve a PostgreSQL client", { session: session.sid, error: thrown });
       await refuse(client, encodeFatal(error, signal.aborted ? "rule" : "login", sessionText(session)));
@@ -53,7 +53,7 @@ async function serveClient(session: EngineSession, keys: CancelKeys): Promise<Pl
   return await relaySession({ session, access, server, keys });
 }
 
-/** Undefined: the client left without a word, as a check of the port does. */
+/** Undefined: the client left without sending anything, as a check of the port does. */
 async function readStart(session: EngineSession): Promise<StartupPacket | CancelPacket | undefined> {
   const { client, signal } = session;
   try {
@@ -89,7 +89,7 @@ async function introduced(session: EngineSession, packet: StartupPacket): Promis
   }
 }
 
-/** Sends the reason and waits until the client has taken it and left. */
+/** Sends the reason, and waits until the client has read it and left. */
 async function refuse(client: Duplex, reason: Buffer): Promise<void> {
   if (client.destroyed) return;
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -7,7 +7,10 @@ import type { Parameter } from "./first-packet.ts";
 
 /** Parameters of a startup packet that the event has in fields of their own. */
 const others = new Set(["user", "database", "replication", "application_name"]);
-/** In the name of a setting: it can hold a secret. The first also where a client takes its password for a setting, the second in an application's own, which have a dot. */
+/**
+ * Words in the names of settings that can hold a secret: the first ones in any name, as clients may send a password as a setting; `key` only in an application's
+ * own settings, whose names have a dot.
+ */
 const secret = /pass|pwd|secret|token|credential|jwt/i;
 const key = /key/i;
 /** The only setting of the server with such a name that a user can set. */

@@ -26,10 +26,10 @@ export interface RecordedSession {
 
 /** Maximum delay until a statement is on the disk, ms, where the session may go on without a recording; the audit log has its text at once. */
 const lazyMs = 5_000;
-/** Amount of lines with which the file is opened early, and which makes the client wait, characters. */
+/** Characters of waiting lines at which the file is opened early, and the client waits. */
 const earlyLength = 64 * 1024;
 const waitLength = 512 * 1024;
-/** Amount of lines of a whole session that needs no file, characters. */
+/** Characters of the lines of a whole session up to which it needs no file. */
 const shortLength = 16 * 1024;
 
 const ignore: Settle = () => {};
@@ -90,7 +90,7 @@ export class SessionRecording implements StatementLog {
     return this.#length >= waitLength ? this.#opening : undefined;
   }
 
-  /** The session has ended: the rest goes to the disk. Never throws. */
+  /** The session has ended: writes the rest to the disk. Never throws. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#lines.length > 0 && !this.#keepShort()) void this.#ensureOpen();

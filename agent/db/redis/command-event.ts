@@ -62,12 +62,12 @@ function queryOf(command: Command, named: number, script: number | undefined): Q
   return { text: db_query, isCut: db_query_bytes !== undefined, sha1: last?.sha1 };
 }
 
-/** A script in Lua is shown as text even where some of its bytes are not; what FUNCTION DUMP has made is not text. */
+/** A Lua script is shown as text even where some of its bytes are not text; the output of FUNCTION DUMP is binary. */
 function scriptText(command: Command, bytes: Buffer): string {
   return wordAt(command, 1) === "restore" ? bytes.toString("base64") : bytes.toString("utf8");
 }
 
-/** A text that needs no limit, however it is escaped. */
+/** Length of a text that fits however it is escaped. */
 const shortText = 80;
 
 const withSubcommand = new Set(

@@ -53,7 +53,7 @@ export class CommandFilter implements Filter {
   /** Bytes that wait: of a command without a decision, or of an incomplete line. The first `#scanned` of them have been read. */
   readonly #held = new HeldBytes();
   #scanned = 0;
-  /** Up to here the held bytes have no end of the line that is awaited. */
+  /** The held bytes were searched up to here for the end of the awaited line. */
   #searched = 0;
   #command: Current | undefined;
   #argument: ArgumentReader | undefined;
@@ -86,7 +86,7 @@ export class CommandFilter implements Filter {
     const keep = fate === "open" ? reading.start : reading.at;
     if (fate === "drop") reading.skip();
     reading.flush(keep);
-    // What goes on may lie in the same memory.
+    // Bytes that go on may share this memory.
     if (isHeld && keep > 0) this.#held.take();
     if ((!isHeld || keep > 0) && keep < reading.bytes.length) this.#held.add(Buffer.from(reading.bytes.subarray(keep)));
     this.#scanned = reading.at - keep;
@@ -161,7 +161,7 @@ export class CommandFilter implements Filter {
     reading.at += line.length;
     command.bytes += length;
     const index = command.count - command.left;
-    // Elsewhere no command has a script: an MSET of a million arguments is not asked a million times.
+    // Scripts stand only in these places: an MSET of a million arguments is not asked a million times.
     this.#argument = new ArgumentReader(length, (index <= 2 || command.left === 1) && scriptPlace(command) === index);
     return true;
   }
@@ -186,7 +186,7 @@ export class CommandFilter implements Filter {
     if (command.fate === "pass") this.#judge.passed(command, command.bytes);
   }
 
-  /** The verdict about a command of which nothing more will be known. */
+  /** The verdict about a command that is known as far as it ever will be. */
   #decided(command: Command): "pass" | Buffer {
     const verdict = this.#judge.decide(command);
     if (verdict === "more") throw protocolError("too many arguments for a command of its kind");
@@ -194,7 +194,7 @@ export class CommandFilter implements Filter {
   }
 }
 
-/** What is kept beyond the call must not hold the chunks of which it was a part. */
+/** What is kept beyond the call must not hold on to its chunks. */
 function detach(command: Current): void {
   const { words } = command;
   for (let index = command.detached; index < words.length; index += 1) {
@@ -236,7 +236,7 @@ class Reading {
     this.from = Math.max(this.from, to);
   }
 
-  /** What was read up to here does not go on. */
+  /** Drops what was read up to here. */
   skip(): void {
     this.from = this.at;
   }

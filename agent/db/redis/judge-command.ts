@@ -1,7 +1,7 @@
 import { type Command, isText, isWhole, textAt, wordAt } from "./command.ts";
 import { encodeCommand } from "./resp.ts";
 
-/** What holds for one session, once it has logged in at the server. */
+/** The rules of one session, once it has logged in at the server. */
 export interface CommandRules {
   /** The account as which the session has logged in. */
   readonly user: string;
@@ -96,10 +96,10 @@ function judgeCluster(command: Command, { reachesMembers }: CommandRules): Judge
   return clusterMaps.has(word) && reachesMembers !== true ? { refuse: noCluster } : "pass";
 }
 
-/** Clients would connect to the members themselves, which they cannot reach. */
+/** Clients would connect to the members directly, which they cannot reach. */
 export const noCluster =
   "the members of a cluster cannot be reached from here: use tsh proxy db or tsh db connect, with mode=cluster in the uri of the database; or a client without cluster mode, with each member as a database of its own";
-/** Where the reply would not be known as such. */
+/** Where the agent could not recognize the reply. */
 export const noMapNow =
   "the members of a cluster are not listed within a transaction, nor after SUBSCRIBE, MONITOR or CLIENT REPLY: use another connection";
 

@@ -26,8 +26,8 @@ function accountIn({ words }: ParsedCommand): string | undefined {
 }
 
 /**
- * Waits for the account that the client names by AUTH or HELLO, and leaves that command in the stream; other commands are answered as by a server
- * that wants a login. Undefined: the client has left.
+ * Waits for the account that the client names by AUTH or HELLO, and leaves that command in the stream; other commands are answered as by a server that requires a
+ * login. Undefined: the client has left.
  */
 export async function awaitAccount(session: EngineSession): Promise<string | undefined> {
   const { client } = session;
@@ -47,7 +47,7 @@ export async function awaitAccount(session: EngineSession): Promise<string | und
 }
 
 /**
- * As which account the server sees the session: "other" can be none, or a default one without a password; "unknown" where the account may not ask.
+ * As which account the server sees the session: "other" includes the default account without a password, and none at all; "unknown" where the account may not ask.
  * Throws for another refusal of the server.
  */
 export async function askAccount(server: Duplex, user: string, signal: AbortSignal): Promise<"own" | "other" | "unknown"> {
@@ -62,10 +62,7 @@ export async function askAccount(server: Duplex, user: string, signal: AbortSign
   throw new PlatformError("unavailable", `the server refused the connection: ${error.slice(0, 500)}`);
 }
 
-/**
- * Lets the client log in at the server as `user` and as nobody else, one command at a time; nothing else reaches the server before. False: the client
- * has left.
- */
+/** Lets the client log in at the server as `user` only, one command at a time; nothing else reaches the server before that. False: the client has left. */
 export async function letLogIn(session: EngineSession, server: Duplex, user: string): Promise<boolean> {
   const { client, signal } = session;
   const until = Date.now() + loginMs;
@@ -89,7 +86,7 @@ export async function letLogIn(session: EngineSession, server: Duplex, user: str
       continue;
     }
     const reply = await sendLogin(server, command, { user, signal }).catch((thrown: unknown) => {
-      // Its answer will be the failure.
+      // The failure is its answer.
       client.unshift(raw);
       throw thrown;
     });
@@ -136,7 +133,7 @@ async function nextCommand(session: EngineSession, until: number): Promise<Next 
   }
 }
 
-/** The answer of a server to a command before the login. */
+/** Answers a command before the login as a server does. */
 function answered(client: Duplex, { words }: ParsedCommand): "quit" | "on" {
   if (words.length === 0) return "on";
   const isQuit = wordAt(commandOf(words), 0) === "quit";

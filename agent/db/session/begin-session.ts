@@ -17,7 +17,7 @@ export interface BegunSession {
   readonly queue: AuditQueue;
   /** Undefined: its statements are not recorded. */
   readonly recording: SessionRecording | undefined;
-  /** Resolves once the start is in the audit: nothing is asked of a server before. Rejects when it cannot be kept. */
+  /** Resolves once the start is in the audit; nothing is sent to a server before. Rejects if it cannot be kept. */
   readonly recorded: Promise<void>;
 }
 
@@ -37,8 +37,8 @@ export interface SessionLogin {
 }
 
 /**
- * Begins a session: authorized, limited, recorded, with the user's own account where a role says so, and held to its rules from then on. Throws
- * PlatformError; it has recorded the refusal.
+ * Begins a session: authorized, limited, recorded, with the user's own account where a role says so, and held to its rules from then on. Throws PlatformError once
+ * the refusal is recorded.
  */
 export async function beginSession(login: SessionLogin, deps: DbDeps): Promise<BegunSession> {
   const { facts, names, stated, events, signal, end } = login;
@@ -79,7 +79,7 @@ function refuseReplication({ identity, rules, ask }: ServedGrant<"db">, mayUseAl
   throw new PlatformError("denied", `${who}: they can copy all databases of the server, and the roles do not allow every database name`, { hint });
 }
 
-/** The same, with the refusal recorded. It may be looked at later, or never. */
+/** The same, with the refusal recorded. It may be awaited later, or never. */
 function orRefused(recorded: Promise<void>, { events, stated }: SessionLogin): Promise<void> {
   const known = recorded.catch(async (thrown: unknown) => {
     await events.refused(toPlatformError(thrown), stated);

@@ -11,7 +11,7 @@ import { ServerSockets } from "./server-sockets.ts";
 import { SessionEvents } from "./session-events.ts";
 import type { DbSessionFacts } from "./session-facts.ts";
 
-/** Time that a client has from its arrival to its login, ms: without a login no rule of a role limits it. */
+/** Time from a client's arrival to its login, ms: before the login, the rules of roles do not limit it. */
 const usualLoginMs = 30_000;
 
 /** One connection of a user to a database: the road to the server opens with a grant only, and everything is recorded. */
@@ -150,7 +150,7 @@ async function hasBegun({ recorded }: BegunSession): Promise<boolean> {
 function roomIn(audit: Promise<void> | undefined, recording: Promise<void> | undefined): Promise<void> | undefined {
   if (recording === undefined) return audit;
   const both = Promise.all([audit, recording]).then(() => {});
-  // Engines that do not wait learn of a failure by the end of the session.
+  // Engines that do not wait see a failure as the end of the session.
   both.catch(() => {});
   return both;
 }

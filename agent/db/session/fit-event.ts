@@ -1,6 +1,6 @@
 /** Maximum bytes of JSON of what a client states in one event. The rest of the longest event (`maxAuditEvent`) is for the session's own fields. */
 const maxStated = 48 * 1024;
-/** Fields with many texts of a client; any one of them is bounded, and together they can be too long. */
+/** Fields with many texts of a client: each text is bounded, but together they can be too long. */
 const lists = ["db_query_parameters", "parameters", "function_args", "settings"] as const;
 const cut = "… (cut)";
 

@@ -20,7 +20,7 @@ export interface SessionEventsOptions {
   readonly clientAddress: string;
   /** As in EngineSession. */
   readonly member?: string | undefined;
-  /** Account and logical database as of now: those of the login once there was an attempt. */
+  /** Current account and logical database: those of the login once it was attempted. */
   readonly names: () => DatabaseNames;
 }
 
@@ -79,7 +79,7 @@ export class SessionEvents {
     const { audit, log } = this.#deps;
     this.#isStrict = end !== undefined;
     const mass = { owner: { service: "db", user: this.#options.user }, patienceMs: end === undefined ? patienceMs : 0 } as const;
-    // It has logged in, which it does once: they stay the same.
+    // They stay the same, since a session logs in once.
     const common = this.#common();
     return new AuditQueue({ record: async (event) => audit.record({ ...fitEvent(event), ...common } as never, { mass, shared: common }), log, end });
   }

@@ -24,7 +24,7 @@ export interface DbSessionFacts {
   readonly sessionRecording: RecordingMode;
   /** The agent's own decision about these names. Throws `denied`. */
   readonly judge: (names: DatabaseNames) => Promise<ServedGrant<"db">>;
-  /** The same as a question, at any time. */
+  /** The same decision as a boolean, at any time. */
   readonly mayUse: (names: DatabaseNames) => boolean;
   /** Address that the client has dialled, as tsh states it. */
   readonly reachedAt: string | undefined;

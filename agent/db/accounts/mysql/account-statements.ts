@@ -8,13 +8,13 @@ export interface RoleChange {
   readonly won: readonly string[];
 }
 
-/** Statements for accounts of one kind of server; each list goes as one command, so that the end of the agent does not come between two of them. */
+/** Statements for accounts of one kind of server. Each list is sent as one command, so that an agent that dies does not stop between two of them. */
 export interface AccountStatements {
-  /** A row: whether the account is ours (`1`), is let in (`1`), and has its roles without asking for them (`1`). The account is there. */
+  /** A row: whether the account is ours (`1`), may log in (`1`), and has its roles without asking for them (`1`). The account exists. */
   readonly state: (name: string) => string;
   /** A row for each role of the account other than those of ours. */
   readonly roles: (name: string) => string;
-  /** Accounts of ours that are let in, a row each. */
+  /** Accounts of ours that may log in, a row each. */
   readonly active: string;
   readonly create: (name: string, roles: readonly string[]) => readonly string[];
   readonly change: (change: RoleChange) => readonly string[];

@@ -17,7 +17,7 @@ const maxMarks = 16;
 
 interface Found {
   readonly isActive: boolean;
-  /** Its roles are in force without a word of its own. */
+  /** Its roles are in force without a statement of its own. */
   readonly isComplete: boolean;
   readonly roles: readonly string[];
 }
@@ -29,8 +29,8 @@ export interface MysqlAccountsOptions {
 }
 
 /**
- * Accounts of a MySQL or MariaDB server. Its statements are outside of transactions: each step goes as one command, under a lock that all agents of the server
- * share. An account in use is marked by a lock of this connection, which the server drops with it.
+ * Accounts of a MySQL or MariaDB server. Its statements cannot be in transactions: each step is one command, under a lock that all agents of the server share. An
+ * account in use is marked by a lock of this connection, which the server drops with it.
  */
 export class MysqlAccounts implements AccountServer {
   readonly #client: Client;
@@ -109,7 +109,7 @@ export class MysqlAccounts implements AccountServer {
     return true;
   }
 
-  /** The account is not used by this connection any more. */
+  /** This connection no longer uses the account. */
   async #endUse(name: string, mode: DbUserRule["mode"]): Promise<Deactivation> {
     if (await this.#isMarked(name)) return "used";
     const found = await this.#find(name);
@@ -132,7 +132,7 @@ export class MysqlAccounts implements AccountServer {
     }
   }
 
-  /** Undefined: there is no such account. Throws `denied` for one that is not ours, and for others of its name that the server would take in its place. */
+  /** Undefined: the account does not exist. Throws `denied` for one that is not ours, and for others of its name that the server would use in its place. */
   async #find(name: string): Promise<Found | undefined> {
     const sql = `select host, user from mysql.user where user in (${quoteValue(name)}, '')`;
     const rows = await this.#client.query("the account", sql);
@@ -163,7 +163,7 @@ export class MysqlAccounts implements AccountServer {
     throw new PlatformError("limit", `the account ${name} is used by ${maxMarks} agents already`);
   }
 
-  /** Whether another agent has marked the account. Everybody may take such a lock: those of other accounts do not count. */
+  /** Whether another agent has marked the account. Anyone may take such a lock, so that those of other accounts do not count. */
   async #isMarked(name: string): Promise<boolean> {
     const own = this.#marks.get(name);
     const others = marksOf(name).filter((mark) => mark !== own);
@@ -175,7 +175,7 @@ export class MysqlAccounts implements AccountServer {
     return row?.[0] !== "0";
   }
 
-  /** One change, alone among all agents. */
+  /** Makes one change while no other agent makes any. */
   async #change<T>(work: () => Promise<T>): Promise<T> {
     const [row] = await this.#client.query("the lock of all agents", `select get_lock(${quoteValue(changeLock)}, ${waitSeconds})`);
     if (row?.[0] !== "1") {
@@ -189,7 +189,7 @@ export class MysqlAccounts implements AccountServer {
     }
   }
 
-  /** Throws `unavailable`, with the holder's account and connection, where another account than the agents' own holds a lock of theirs. */
+  /** Throws `unavailable`, with the holder's account and connection, if an account other than the agents' own holds one of their locks. */
   async #refuseForeign(lock: string): Promise<void> {
     const sql = `select user, host, id from information_schema.processlist where id = is_used_lock(${quoteValue(lock)})`;
     const [row] = await this.#client.query("the holder of a lock", sql);
@@ -205,7 +205,7 @@ export class MysqlAccounts implements AccountServer {
   }
 }
 
-/** A server takes such an account in place of one with any address, also for a user with a certificate. */
+/** A server prefers such an account to one with any address, even for a user with a certificate. */
 function anonymousAccounts(): PlatformError {
   return new PlatformError("unavailable", "the server has accounts without a name, which it may take in place of those that agents make", {
     hint: "drop them: select host from mysql.user where user = ''; drop user ''@'<host>'",

@@ -11,7 +11,7 @@ import { lenenc, lenencBytes, u16 } from "../../mysql/wire.ts";
 
 export type Row = readonly (string | null)[];
 
-/** A login without anything that changes the form of results: they end with EOF packets, and several statements go in one command. */
+/** Capabilities that do not change the form of results: these end with EOF packets, and one command may hold several statements. */
 const flags =
   capability.mysql |
   capability.protocol41 |
@@ -29,7 +29,7 @@ const maxAnswer = 1_048_576;
 const moreResults = 8;
 const queryCommand = 3;
 const quitCommand = 1;
-/** Texts are as `quote.ts` writes them; the server waits for its own locks for less time than this client for an answer, and never leaves by itself. */
+/** Texts are as `quote.ts` writes them. The server waits for its own locks for less time than this client waits for an answer, and never disconnects by itself. */
 const settings =
   "set session sql_mode = 'NO_BACKSLASH_ESCAPES', session lock_wait_timeout = 8, session wait_timeout = 31536000, session net_read_timeout = 60";
 
@@ -39,7 +39,7 @@ export class MysqlClient {
   readonly isMariadb: boolean;
   readonly #never = new AbortController();
   #sequence = 0;
-  /** Bytes that the answer may still have. */
+  /** Bytes that may still come of the answer. */
   #left = maxAnswer;
 
   private constructor(socket: TLSSocket, isMariadb: boolean) {
@@ -76,7 +76,7 @@ export class MysqlClient {
     return !this.#socket.destroyed && !this.#socket.readableEnded;
   }
 
-  /** Runs statements, the next one only after the success of the one before; the rows are those of all of them. Throws `unavailable` with the server's words. */
+  /** Runs statements, each only after the success of the one before; returns the rows of all of them. Throws `unavailable` with the server's words. */
   async query(what: string, ...statements: readonly string[]): Promise<readonly Row[]> {
     this.#sequence = 0;
     this.#left = maxAnswer;
@@ -87,7 +87,7 @@ export class MysqlClient {
     return rows;
   }
 
-  /** Leaves as a client does. */
+  /** Ends the connection as clients do. */
   close(): void {
     if (this.isOpen) this.#socket.end(packet(0, Buffer.of(quitCommand)));
     this.#socket.destroySoon();

@@ -3,10 +3,10 @@ import type { NameRules } from "../name-faults.ts";
 
 /* Texts in statements for MySQL and MariaDB. All hold whatever sql_mode is, but `quoteSubject`, which needs NO_BACKSLASH_ESCAPES. */
 
-/** Longest account of each kind, characters; a longer name than that of a certificate's CN does not come. */
+/** Longest account of each kind, characters. The CN of a certificate bounds names too. */
 const longest = { mysql: 32, mariadb: 64 } as const;
 
-/** A name as an identifier, which the server takes exactly as it is. Throws `invalid` for one that no identifier can be. Pure. */
+/** A name as an identifier, which the server takes as it is. Throws `invalid` for a name that cannot be an identifier. Pure. */
 export function quoteName(name: string): string {
   if (name === "" || name.length > 128 || name.includes("\0") || !name.isWellFormed())
     throw new PlatformError("invalid", `${JSON.stringify(name.slice(0, 80))} cannot be a name at this server`);
@@ -43,7 +43,7 @@ export function mysqlNames(kind: "mysql" | "mariadb"): NameRules {
       const length = [...name].length;
       if (length > longest[kind]) return `it has ${length} characters; ${longest[kind]} are the most`;
       if (keywords.has(name.toLowerCase()) || name.startsWith("mysql.")) return "the server keeps this name for itself";
-      // The server's columns of names are utf8mb3, and without spaces at the end.
+      // The server's columns for names are utf8mb3, and drop spaces at the end.
       if (/[\u{10000}-\u{10ffff}]/u.test(name) || name.trim() !== name || !name.isWellFormed()) return "the server would change it";
       return undefined;
     },

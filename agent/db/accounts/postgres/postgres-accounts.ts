@@ -14,8 +14,8 @@ interface Found {
 
 /**
  * Accounts of a PostgreSQL server. Each step is one transaction under a lock that all agents share, and that only their admin can take: that of the role that
- * marks accounts. An account in use is marked by an advisory lock of this connection, which every agent can see and the server drops with the connection.
- * Everybody may take advisory locks: its second number is not known before, and those of others do not count.
+ * marks accounts. An account in use is marked by an advisory lock of this connection, which every agent can see and the server drops with the connection. Anyone
+ * may take advisory locks: the second number cannot be predicted, and locks of other accounts do not count.
  */
 export class PostgresAccounts implements AccountServer {
   readonly #client: Pick<PostgresClient, "isOpen" | "query" | "close">;
@@ -79,7 +79,7 @@ export class PostgresAccounts implements AccountServer {
     return swept;
   }
 
-  /** The account is not used by this connection any more. */
+  /** This connection no longer uses the account. */
   async #endUse(name: string, mode: DbUserRule["mode"]): Promise<Deactivation> {
     if (!(await this.#isAlone(name))) return "used";
     const found = await this.#find(name);
@@ -128,7 +128,7 @@ export class PostgresAccounts implements AccountServer {
     }
   }
 
-  /** Undefined: there is no such account. Throws `denied` for one that is not ours. */
+  /** Undefined: the account does not exist. Throws `denied` for one that is not ours. */
   async #find(name: string): Promise<Found | undefined> {
     const [row] = await this.#ask(
       "the account",
@@ -163,7 +163,7 @@ export class PostgresAccounts implements AccountServer {
     this.#used.set(name, number);
   }
 
-  /** Whether no other agent has marked the account, with whatever logical database. */
+  /** Whether no other agent has marked the account, in any logical database. */
   async #isAlone(name: string): Promise<boolean> {
     const [row] = await this.#ask(
       "the mark of the account",
@@ -180,8 +180,8 @@ export class PostgresAccounts implements AccountServer {
   }
 
   /**
-   * One transaction, alone among all agents. A comment locks its role until the end of the transaction, against other comments, and needs the right to grant
-   * the role. (Taking it away changes nothing where there is none.)
+   * Makes one change, in a transaction, while no other agent makes any. A comment locks its role against other comments until the end of the transaction, and
+   * needs the right to grant the role. (Removing a comment that does not exist changes nothing.)
    */
   async #change<T>(work: () => Promise<T>): Promise<T> {
     await this.#makeMarker();

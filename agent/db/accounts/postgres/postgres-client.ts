@@ -15,7 +15,7 @@ const answerMs = 15_000;
 /** Longest message, and longest answer to a statement, bytes. */
 const maxMessage = 65_536;
 const maxAnswer = 1_048_576;
-/** The server's own limits for each statement, and a search path on which nobody else can put a function. */
+/** The server's own limits for each statement, and a search path to which others cannot add functions. */
 const settings = { search_path: "pg_catalog", statement_timeout: "10000", lock_timeout: "8000", client_encoding: "UTF8" } as const;
 
 interface Message {
@@ -66,7 +66,7 @@ export class PostgresClient {
     return await this.#answer(what);
   }
 
-  /** Leaves as a client does. */
+  /** Ends the connection as clients do. */
   close(): void {
     if (this.isOpen) this.#socket.end(encodeMessage("X", Buffer.alloc(0)));
     this.#socket.destroySoon();

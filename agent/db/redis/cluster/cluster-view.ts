@@ -3,7 +3,7 @@ import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import { formatHostPort, type HostPort } from "../../../../core/transport/host-port.ts";
 import { type RespText, type RespValue, textOf } from "./resp-value.ts";
 
-/** Members of a cluster as one session's client gets to see them: each at a local port of its own, whose number is a mark until `tsh` knows it. */
+/** Members of a cluster as the client of one session sees them: each at a local port of its own, whose number is a mark until `tsh` fills it in. */
 export class ClusterView {
   readonly secret: Buffer;
   /** The server of the session: members state no host for themselves where clients shall use the one that they have dialled. */
@@ -15,7 +15,7 @@ export class ClusterView {
     this.secret = secret;
   }
 
-  /** What stands for the port of a member. Throws `invalid` for a host or port that is none, `limit` for too many members. */
+  /** What stands for the port of a member. Throws `invalid` for a malformed host or port, `limit` for too many members. */
   mark(host: string, port: string): Buffer {
     const address = formatHostPort(memberAddress(host, port, this.#at));
     this.#named.add(address);
@@ -28,7 +28,7 @@ export class ClusterView {
     return Buffer.concat([Buffer.from(`${markedHost}:`), this.mark(host, port)]);
   }
 
-  /** Bytes that clients do not see of a text with so many marks in it. */
+  /** Bytes of these marks that clients do not see in a text. */
   hidden(marks: readonly Buffer[]): number {
     return marks.reduce((sum, { length }) => sum + length - portDigits, 0);
   }

@@ -18,12 +18,12 @@ export interface KnownMembers {
   readonly at: number;
 }
 
-/** Time within which a new session does not ask again, ms. */
+/** Age up to which a new session does not ask again, ms. */
 const justMs = 1_000;
 
 const known = new WeakMap<Database, KnownMembers>();
 
-/** What this agent has learned last about the members of a cluster. */
+/** What this agent last learned about the members of a cluster. */
 export function knownMembers(database: Database): KnownMembers | undefined {
   return known.get(database);
 }
@@ -44,7 +44,7 @@ export async function learnMembers(database: Database, server: Duplex, at: HostP
   return learned;
 }
 
-/** The same, unless somebody has just asked. */
+/** The same, unless the members were learned a moment ago. */
 export async function refreshMembers(database: Database, server: Duplex, at: HostPort, signal: AbortSignal): Promise<void> {
   if (performance.now() - (known.get(database)?.at ?? Number.NEGATIVE_INFINITY) > justMs) await learnMembers(database, server, at, signal);
 }
@@ -55,7 +55,7 @@ export function membersIn(text: string, at: HostPort): ReadonlyMap<string, HostP
   let members = 0;
   for (const line of text.split("\n")) {
     const node = nodeLine(line);
-    // A member in its handshake is whatever somebody stated in CLUSTER MEET.
+    // A member in its handshake is only what CLUSTER MEET stated.
     if (node === undefined || node.port === "0" || node.flags.includes("handshake") || node.flags.includes("noaddr")) continue;
     members += 1;
     if (members > maxMembers) throw tooManyMembers();

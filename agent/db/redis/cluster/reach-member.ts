@@ -11,10 +11,10 @@ export interface ReachedServer {
   readonly at: HostPort;
 }
 
-/** Time for which the agent takes a list of members as the cluster's word, and for which it does where it cannot ask by itself, ms. */
+/** Age up to which a list of members is trusted, and that where the agent cannot ask by itself, ms. */
 const freshMs = 10_000;
 const staleMs = 3_600_000;
-/** Members of the uri that are tried, and known ones after them, and the time after which the next one is tried beside those before it, ms. */
+/** Maximum members of the uri that are tried, and known ones after them, and the time after which the next one is tried in parallel, ms. */
 const mostTried = 5;
 const nextMs = 2_000;
 
