@@ -1,11 +1,10 @@
 import type { ComponentType } from "preact";
 import { can } from "./api/session.ts";
-import { Account } from "./pages/account.tsx";
+import type { laterPages } from "./later-pages.ts";
 import { Applications } from "./pages/applications.tsx";
 import { Audit } from "./pages/audit.tsx";
 import { Databases } from "./pages/databases.tsx";
 import { Documents } from "./pages/documents.tsx";
-import { Explain } from "./pages/explain.tsx";
 import { Hosts } from "./pages/hosts.tsx";
 import { Inventory } from "./pages/inventory.tsx";
 import { locks, roles, tokens, users } from "./pages/kinds.tsx";
@@ -15,7 +14,7 @@ import { RecordingPage, recordingPath } from "./pages/recording.tsx";
 import { Recordings } from "./pages/recordings.tsx";
 import { Sessions } from "./pages/sessions.tsx";
 import { TerminalDocument } from "./pages/terminal.tsx";
-import { Updates } from "./pages/updates.tsx";
+import { later } from "./parts/later.tsx";
 
 /** A page of the Web UI. */
 export interface PageRoute {
@@ -30,6 +29,8 @@ export interface PageRoute {
   readonly isShown?: () => boolean;
 }
 
+const laterPage = (name: keyof typeof laterPages): ComponentType => later(name, async () => (await import("./later-pages.ts")).laterPages[name]);
+
 /** All pages, in the order of the navigation. The first one is where a login leads. */
 export const pageRoutes: readonly PageRoute[] = [
   { path: "/hosts", title: "Hosts", group: "Access", page: Hosts },
@@ -43,7 +44,7 @@ export const pageRoutes: readonly PageRoute[] = [
   { path: recordingPath, title: "Recording", group: "Activity", page: RecordingPage, isInside: true },
   { path: "/audit", title: "Audit log", group: "Activity", page: Audit, isShown: () => can("event", "list") },
   { path: "/inventory", title: "Inventory", group: "Fleet", page: Inventory, isShown: () => can("node", "list") },
-  { path: "/updates", title: "Updates", group: "Fleet", page: Updates, isShown: () => can("upgrade_rollout", "read") },
+  { path: "/updates", title: "Updates", group: "Fleet", page: laterPage("Updates"), isShown: () => can("upgrade_rollout", "read") },
   { path: "/users", title: "Users", group: "Administration", page: () => <Documents of={users} />, isShown: () => can("user", "list") },
   { path: "/roles", title: "Roles", group: "Administration", page: () => <Documents of={roles} />, isShown: () => can("role", "list") },
   { path: "/tokens", title: "Join tokens", group: "Administration", page: () => <Documents of={tokens} />, isShown: () => can("token", "list") },
@@ -52,10 +53,10 @@ export const pageRoutes: readonly PageRoute[] = [
     path: "/explain",
     title: "Explain access",
     group: "Administration",
-    page: Explain,
+    page: laterPage("Explain"),
     isShown: () => can("user", "read") && can("role", "list") && can("lock", "list"),
   },
-  { path: "/account", title: "Your account", group: "You", page: Account },
+  { path: "/account", title: "Your account", group: "You", page: laterPage("Account") },
 ];
 
 /** The pages that this user sees. */
