@@ -3,19 +3,11 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { enrolUser, type TestUser } from "../inside/enrol-user.ts";
 import { startTestCluster, type TestCluster } from "../inside/open-cluster.ts";
+import { addAuthenticator } from "../world/chromium/virtual-authenticator.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { codeAt } from "../world/one-time-code.ts";
 import { long } from "../world/rounds.ts";
 import { faultsEverywhere, faultsOf, openUiPage, type UiPage } from "../world/ui-page.ts";
-
-/** A device of this page that keeps passkeys, whose user is always at hand and verified. */
-async function addAuthenticator(page: Page) {
-  const devtools = await page.context().newCDPSession(page);
-  await devtools.send("WebAuthn.enable");
-  const options = { protocol: "ctap2", transport: "internal", hasResidentKey: true, hasUserVerification: true, isUserVerified: true } as const;
-  const { authenticatorId } = await devtools.send("WebAuthn.addVirtualAuthenticator", { options: { ...options, automaticPresenceSimulation: true } });
-  return { credentials: async () => (await devtools.send("WebAuthn.getCredentials", { authenticatorId })).credentials };
-}
 
 describe.skipIf(!hasProgram("chromium"))("a session that ends while people work, in Chromium", () => {
   let cluster: TestCluster;

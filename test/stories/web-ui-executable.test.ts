@@ -6,7 +6,9 @@ import { join, resolve } from "node:path";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebUpstream } from "../../agent/app/testing/web-upstream.ts";
-import { beginRequest } from "../world/app-client.ts";
+import { cookiesOf } from "../world/app-browser.ts";
+import { ask, beginRequest } from "../world/app-client.ts";
+import { addAuthenticator } from "../world/chromium/virtual-authenticator.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
 import { fillHosts } from "../world/fill-hosts.ts";
@@ -164,6 +166,42 @@ describe.skipIf(!hasProgram("chromium"))(`the Web UI of the executable with ${ho
     expect(await page.locator("tbody tr").count()).toBeLessThan(60);
     await page.evaluate("scrollTo(0, document.body.scrollHeight)");
     await page.getByText("web-9999.", { exact: false }).waitFor();
+  });
+
+  test("a passkey logs in; what a page of an application below the proxy's name gets for it, does not", async () => {
+    const { page } = ui;
+    const device = await addAuthenticator(page);
+    await page.goto(`${site}/web/account`);
+    await page.getByRole("button", { name: "Add a passkey…" }).click();
+    await page.getByRole("dialog").getByLabel("Password").fill(ann.password);
+    await page
+      .getByRole("dialog")
+      .getByLabel("Code")
+      .fill(await ann.code());
+    await page.getByRole("dialog").getByRole("button", { name: "Continue" }).click();
+    await page.getByText("has been added").waitFor();
+    expect(await device.credentials()).toMatchObject([{ rpId: proxyHost }]);
+    await page.getByRole("button", { name: "Log out", exact: true }).click();
+    await page.getByRole("button", { name: "Log in with a passkey" }).click();
+    await ui.heading("Your account").waitFor();
+
+    const ca = await cluster.admin("auth", "export", "--type=tls-host");
+    const visitor = { address: "127.0.0.1", port: cluster.ports.web, host: proxyHost, ca };
+    const post = async (path: string, body: object, cookie = "") =>
+      await ask(
+        { ...visitor, cookie },
+        { method: "POST", path: `/webapi/v1${path}`, headers: { "content-type": "application/json" }, body: JSON.stringify(body) },
+      );
+    const started = await post("/passkey-logins", {});
+    const get = `navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(${started.text}) }).then((made) => made.toJSON())`;
+    await page.goto(`https://wiki.${proxyHost}:${cluster.ports.web}/`);
+    await page.getByText("the wiki").waitFor();
+    const stolen = await page.evaluate<object>(get);
+    const refused = await post("/sessions", { passkey: stolen }, cookiesOf(started));
+    expect([refused.status, refused.text]).toEqual([401, expect.stringContaining("could not log in with this passkey")]);
+    // The same challenge and browser, in a page of the proxy.
+    await page.goto(`${site}/web/hosts`);
+    expect((await post("/sessions", { passkey: await page.evaluate<object>(get) }, cookiesOf(started))).status).toBe(200);
   });
 
   test("an application opens from its list, and a log-out ends it too", async () => {
