@@ -1,7 +1,7 @@
 import type { UpgradePlan } from "../../core/resources/upgrade-plan.ts";
 import { StateText } from "../parts/state-text.tsx";
 import { type Column, Table } from "../parts/table.tsx";
-import { TimeText } from "../parts/time-text.tsx";
+import { TimeText, wholeWords } from "../parts/time-text.tsx";
 import { place, setQuery } from "../router/location.ts";
 import { spanText } from "../text/time.ts";
 
@@ -75,7 +75,7 @@ function columnsOf(zone: string | undefined, hasFreeze: boolean): readonly Colum
     share: 3,
     ...(hasFreeze && zone === undefined && !wide && { narrow: 58 }),
     by: ({ start }) => Date.parse(start),
-    cell: ({ start, stop }) => <time dateTime={start}>{spanText({ start: new Date(start), stop: new Date(stop) }, name)}</time>,
+    cell: ({ start, stop }) => <time dateTime={start}>{wholeWords(spanText({ start: new Date(start), stop: new Date(stop) }, name))}</time>,
   });
   return [
     inZone("own", undefined, `Your zone (${ownZone})`),

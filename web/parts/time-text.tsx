@@ -1,3 +1,4 @@
+import { type ComponentChildren, Fragment } from "preact";
 import { localTime, readTime, relativeTime, shortTime, utcTime } from "../text/time.ts";
 
 export interface TimeFacts {
@@ -16,7 +17,17 @@ export function TimeText({ at, ago = false, short = false }: TimeFacts) {
   const title = ago || short ? `${localTime(time)}, ${utcTime(time)}` : utcTime(time);
   return (
     <time dateTime={time.toISOString()} title={title}>
-      {ago ? relativeTime(time, new Date()) : short ? shortTime(time, new Date()) : localTime(time)}
+      {ago ? relativeTime(time, new Date()) : short ? wholeWords(shortTime(time, new Date())) : localTime(time)}
     </time>
   );
+}
+
+/** A text that breaks at its spaces alone: a date has hyphens. */
+export function wholeWords(text: string): ComponentChildren {
+  return text.split(" ").map((word, at) => (
+    <Fragment key={at}>
+      {at > 0 && " "}
+      <span class="whole">{word}</span>
+    </Fragment>
+  ));
 }
