@@ -66,16 +66,18 @@ function credentialMethods({ context, rateLimit }: Api): Handlers<CredentialMeth
   const asked = (caller: Caller) => {
     const { identity, session, address } = inBrowser(caller);
     rateLimit.take(address, context.now());
-    return { user: identity.name, sessionId: session.id, address };
+    return { user: identity.name, userId: identity.userId, sessionId: session.id, address };
   };
   return {
-    changePassword: async ({ password, code, newPassword }, caller) => ({
-      ended: await changePassword(context, { ...asked(caller), password, code, newPassword }),
+    changePassword: async ({ password, code, newPassword, removePasskeys }, caller) => ({
+      ended: await changePassword(context, { ...asked(caller), password, code, newPassword, removePasskeys }),
     }),
     startAuthenticator: async ({ password, code }, caller) => ({
       otpauthUri: await startAuthenticator(context, { ...asked(caller), password, code }),
     }),
-    confirmAuthenticator: async ({ code }, caller) => ({ ended: await confirmAuthenticator(context, { ...asked(caller), code }) }),
+    confirmAuthenticator: async ({ code, removePasskeys }, caller) => ({
+      ended: await confirmAuthenticator(context, { ...asked(caller), code, removePasskeys }),
+    }),
   };
 }
 

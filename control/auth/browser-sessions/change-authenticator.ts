@@ -5,6 +5,8 @@ import type { Entry, Storage, Write } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { byPassword, countWrong, type LoginProof, wrongHint } from "../login/login.ts";
 import { type LoginTry, rememberLogin, throttledError, throttledUntil } from "../login/login-throttle.ts";
+import { ownPasskeyRemovals, reportRemoved } from "../passkeys/remove-all.ts";
+import type { StoredPasskey } from "../passkeys/stored-passkeys.ts";
 import { acceptedStep, credentialWrite, newTotpSecret, readCredential, type StoredCredential, totpUri } from "../users/credentials.ts";
 import { otherSessions, reportEnded } from "./end-sessions.ts";
 import { proveAgain } from "./prove-again.ts";
@@ -47,20 +49,24 @@ export async function startAuthenticator(context: AuthContext, ask: Authenticato
 }
 
 export interface AuthenticatorProof extends LoginTry {
+  readonly userId: string | undefined;
   readonly sessionId: string;
   readonly code: string;
+  /** Removes all passkeys of the user too. */
+  readonly removePasskeys: boolean;
 }
 
 /**
  * Replaces the user's authenticator by the one that the same session has started, for a code of it. All other sessions of the user in browsers end with it, as with
- * a new password. Returns their number. Wrong codes count as failed logins. Throws `denied` for a wrong one, `limit` after too many, and `not_found` if there is
+ * a new password, and so do all passkeys where that is asked. Returns the number of sessions. Wrong codes count as failed logins. Throws `denied` for a wrong one, `limit` after too many, and `not_found` if there is
  * nothing to confirm.
  */
 export async function confirmAuthenticator(context: AuthContext, ask: AuthenticatorProof): Promise<number> {
   const event = { event: "user.authenticator_change", user: ask.user, "addr.remote": ask.address } as const;
   try {
-    const ended = await context.queues(`login ${ask.user}`, () => replace(context, ask));
+    const { ended, removed } = await context.queues(`login ${ask.user}`, () => replace(context, ask));
     context.audit.emit({ ...event, success: true });
+    reportRemoved(context, removed, ask);
     reportEnded(context, ended, ask.address);
     return ended.length;
   } catch (thrown) {
@@ -69,7 +75,12 @@ export async function confirmAuthenticator(context: AuthContext, ask: Authentica
   }
 }
 
-async function replace(context: AuthContext, ask: AuthenticatorProof): Promise<readonly StoredSession[]> {
+interface Replaced {
+  readonly ended: readonly StoredSession[];
+  readonly removed: readonly StoredPasskey[];
+}
+
+async function replace(context: AuthContext, ask: AuthenticatorProof): Promise<Replaced> {
   const { storage } = context;
   const locked = await throttledUntil(storage, ask);
   if (locked !== undefined) throw throttledError(locked);
@@ -83,8 +94,9 @@ async function replace(context: AuthContext, ask: AuthenticatorProof): Promise<r
   }
   const { sessions, removals } = await otherSessions(context, { user: ask.user, id: ask.sessionId });
   const changed = credentialWrite(ask.user, { ...stored.credential, totp: { secret, last_step: step } }, stored);
-  await write(storage, [changed, { key: keyOf(ask.user) }, ...rememberLogin(ask, now), ...removals]);
-  return sessions;
+  const { passkeys, writes } = await ownPasskeyRemovals(context, { ...ask, isAsked: ask.removePasskeys });
+  await write(storage, [changed, { key: keyOf(ask.user) }, ...rememberLogin(ask, now), ...removals, ...writes]);
+  return { ended: sessions, removed: passkeys };
 }
 
 /** The authenticator that the session has started, while the one that it replaces still counts. Throws `not_found`. */
