@@ -16,6 +16,7 @@ export function Login({ user: known = "" }: { readonly user?: string }) {
     const form = event.currentTarget;
     const field = (name: string): string => formText(form, name);
     setBusy(true);
+    setFailure(undefined);
     try {
       await logIn({ user: field("user").trim(), password: field("password"), code: field("code").replaceAll(" ", "") });
     } catch (thrown) {
@@ -64,7 +65,7 @@ interface PasskeyButtonFacts {
   readonly user: string;
   readonly isBusy: boolean;
   readonly setBusy: (isBusy: boolean) => void;
-  readonly setFailure: (text: string) => void;
+  readonly setFailure: (text: string | undefined) => void;
 }
 
 /** The login with a passkey, where the browser and the address can have one. */
@@ -72,6 +73,7 @@ function PasskeyButton({ user, isBusy, setBusy, setFailure }: PasskeyButtonFacts
   if (noPasskeys({ host: location.host, isSupported: hasPasskeyApi() }) !== undefined) return null;
   const logIn = async (): Promise<void> => {
     setBusy(true);
+    setFailure(undefined);
     try {
       await logInWithPasskey(user === "" ? undefined : user);
     } catch (thrown) {

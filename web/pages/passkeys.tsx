@@ -124,21 +124,24 @@ interface RemoveFacts {
 }
 
 function RemoveDialog({ user, passkey: { id, name }, canAnswer, close, done }: RemoveFacts) {
-  const byPassword = useSending(async (form) => await removePasskey(id, { password: formText(form, "password"), code: codeOf(form) }), done);
-  const byPasskey = useSending(async () => await removePasskey(id), done);
+  const { failure, isBusy, onSubmit } = useSending(async (form) => {
+    const password = formText(form, "password");
+    // The form without a password asks for a passkey.
+    await removePasskey(id, password === "" ? undefined : { password, code: codeOf(form) });
+  }, done);
   return (
     <Dialog title={`Remove passkey ${name}?`} close={close}>
       <p>It logs you in no longer. Confirm it by your password and a code{canAnswer && ", or by a passkey"}.</p>
-      <form class="login" onSubmit={byPassword.onSubmit}>
-        <Failure text={byPassword.failure ?? byPasskey.failure} />
+      <form class="login" onSubmit={onSubmit}>
+        <Failure text={failure} />
         <PasswordField user={user} />
         <CodeField label="Code" of="from your authenticator app" />
-        <FormButtons close={close} verb="Remove" isBusy={byPassword.isBusy || byPasskey.isBusy} isDanger />
+        <FormButtons close={close} verb="Remove" isBusy={isBusy} isDanger />
       </form>
       {canAnswer && (
-        <form onSubmit={byPasskey.onSubmit}>
+        <form onSubmit={onSubmit}>
           <p class="buttons">
-            <button type="submit" disabled={byPassword.isBusy || byPasskey.isBusy}>
+            <button type="submit" disabled={isBusy}>
               Confirm with a passkey
             </button>
           </p>

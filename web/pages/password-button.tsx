@@ -47,6 +47,7 @@ function PasswordForm({ user, close, done }: PasswordFormFacts) {
     const [password, wanted, repeat] = ["password", "new", "repeat"].map((name) => formText(form, name));
     if (wanted !== repeat) return setFailure("The two new passwords differ.");
     setBusy(true);
+    setFailure(undefined);
     try {
       const code = formText(form, "code").replaceAll(" ", "");
       const { ended } = await call<{ ended: number }>("/password", { method: "PUT", body: { password, code, new_password: wanted } });

@@ -10,6 +10,7 @@ export function useSending<Done>(send: (form: EventTarget | null) => Promise<Don
   const [isBusy, setBusy] = useState(false);
   const run = async (form: EventTarget | null): Promise<void> => {
     setBusy(true);
+    setFailure(undefined);
     try {
       done(await send(form));
     } catch (thrown) {
