@@ -7,10 +7,10 @@ export function hasPasskeyApi(): boolean {
   return typeof PublicKeyCredential === "function" && typeof PublicKeyCredential.parseRequestOptionsFromJSON === "function";
 }
 
-/** Logs in with a passkey. `user`: the only one who may; left out: any. Throws CallError. */
-export async function logInWithPasskey(user?: string): Promise<void> {
+/** Logs in with a passkey. `user`: the only one who may; left out: any. `gone` takes the browser's question away. Throws CallError. */
+export async function logInWithPasskey({ user, gone }: { readonly user?: string | undefined; readonly gone: AbortSignal }): Promise<void> {
   const options = await call<AssertionOptions>("/passkey-logins", { method: "POST", body: {} });
-  const passkey = await assertion(options);
+  const passkey = await assertion(options, gone);
   const { token } = await call<BrowserSession>("/sessions", { method: "POST", body: { passkey, ...(user !== undefined && { user }) } });
   await begin(token);
 }
@@ -21,35 +21,44 @@ export interface NewPasskey {
   readonly code: string;
 }
 
-/** Makes a passkey of the user, for password and code. Throws CallError. */
-export async function addPasskey({ name, password, code }: NewPasskey): Promise<void> {
+/** Makes a passkey of the user, for password and code. `gone` takes the browser's question away. Throws CallError. */
+export async function addPasskey({ name, password, code }: NewPasskey, gone: AbortSignal): Promise<void> {
   const options = await call<CreationOptions>("/passkeys/challenge", { method: "POST", body: { name, password, code } });
-  const made = await asked(() => navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options) }));
+  const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
+  const made = await asked(() => navigator.credentials.create({ publicKey, signal: gone }), gone);
   await call("/passkeys", { method: "POST", body: { name, user_handle: options.user.id, passkey: made.toJSON() } });
 }
 
-/** Removes a passkey of the user, by password and code or, without them, by an answer of a passkey. Throws CallError. */
-export async function removePasskey(id: string, proof?: { readonly password: string; readonly code: string }): Promise<void> {
+export interface PasskeyRemoval {
+  readonly id: string;
+  /** Left out: a passkey answers. */
+  readonly proof?: { readonly password: string; readonly code: string } | undefined;
+}
+
+/** Removes a passkey of the user, by password and code or by an answer of a passkey. `gone` takes the browser's question away. Throws CallError. */
+export async function removePasskey({ id, proof }: PasskeyRemoval, gone: AbortSignal): Promise<void> {
   const path = `/passkeys/${encodeURIComponent(id)}`;
-  const body = proof ?? { passkey: await assertion(await call<AssertionOptions>(`${path}/challenge`, { method: "POST", body: {} })) };
+  const body = proof ?? { passkey: await assertion(await call<AssertionOptions>(`${path}/challenge`, { method: "POST", body: {} }), gone) };
   await call(`${path}/removal`, { method: "POST", body });
 }
 
-async function assertion(options: AssertionOptions): Promise<object> {
+async function assertion(options: AssertionOptions, gone: AbortSignal): Promise<object> {
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);
-  return (await asked(() => navigator.credentials.get({ publicKey }))).toJSON() as object;
+  return (await asked(() => navigator.credentials.get({ publicKey, signal: gone }), gone)).toJSON() as object;
 }
 
-/** What the browser answers. Throws CallError in place of its errors, whose texts are for programmers. */
-async function asked(ask: () => Promise<Credential | null>): Promise<PublicKeyCredential> {
+/** What the browser answers. Throws CallError in place of its errors, whose texts are for programmers, and the reason of `gone` once that is aborted. */
+async function asked(ask: () => Promise<Credential | null>, gone: AbortSignal): Promise<PublicKeyCredential> {
   try {
     const credential = await ask();
+    gone.throwIfAborted();
     if (credential instanceof PublicKeyCredential) return credential;
   } catch (thrown) {
+    gone.throwIfAborted();
     const name = thrown instanceof DOMException ? thrown.name : "";
     if (name === "InvalidStateError") throw new CallError("already_exists", "this device has a passkey of yours already");
     if (name === "SecurityError") throw new CallError("unsupported", "the browser refuses passkeys at this address");
-    if (name !== "NotAllowedError" && name !== "AbortError") throw new CallError("internal", "the browser could not use a passkey", "try again");
+    if (name !== "NotAllowedError") throw new CallError("internal", "the browser could not use a passkey", "try again");
   }
   throw new CallError("denied", "no passkey was used", "try again, or use your password and a code");
 }

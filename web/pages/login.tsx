@@ -4,6 +4,7 @@ import { logIn } from "../api/session.ts";
 import { Failure } from "../parts/failure.tsx";
 import { formText } from "../parts/form-text.ts";
 import { sentenceOf } from "../parts/notice.tsx";
+import { useGone } from "../parts/proof-form.tsx";
 import { noPasskeys } from "../text/passkey-place.ts";
 
 /** The login: also shown over a page whose session has ended, which goes on afterwards; the page is that of `user`, and no other may log in there. */
@@ -70,13 +71,16 @@ interface PasskeyButtonFacts {
 
 /** The login with a passkey, where the browser and the address can have one. */
 function PasskeyButton({ user, isBusy, setBusy, setFailure }: PasskeyButtonFacts) {
+  const gone = useGone();
   if (noPasskeys({ host: location.host, isSupported: hasPasskeyApi() }) !== undefined) return null;
   const logIn = async (): Promise<void> => {
     setBusy(true);
     setFailure(undefined);
     try {
-      await logInWithPasskey(user === "" ? undefined : user);
+      await logInWithPasskey({ user: user === "" ? undefined : user, gone });
     } catch (thrown) {
+      // A login in another tab took the form away.
+      if (gone.aborted) return;
       setFailure(sentenceOf(thrown));
       setBusy(false);
     }

@@ -92,9 +92,9 @@ interface AddFacts {
 }
 
 function AddDialog({ user, close, done }: AddFacts) {
-  const { failure, isBusy, onSubmit } = useSending(async (form) => {
+  const { failure, isBusy, onSubmit } = useSending(async (form, gone) => {
     const name = formText(form, "name").trim();
-    await addPasskey({ name, password: formText(form, "password"), code: codeOf(form) });
+    await addPasskey({ name, password: formText(form, "password"), code: codeOf(form) }, gone);
     return name;
   }, done);
   return (
@@ -124,10 +124,10 @@ interface RemoveFacts {
 }
 
 function RemoveDialog({ user, passkey: { id, name }, canAnswer, close, done }: RemoveFacts) {
-  const { failure, isBusy, onSubmit } = useSending(async (form) => {
+  const { failure, isBusy, onSubmit } = useSending(async (form, gone) => {
     const password = formText(form, "password");
     // The form without a password asks for a passkey.
-    await removePasskey(id, password === "" ? undefined : { password, code: codeOf(form) });
+    await removePasskey({ id, proof: password === "" ? undefined : { password, code: codeOf(form) } }, gone);
   }, done);
   return (
     <Dialog title={`Remove passkey ${name}?`} close={close}>

@@ -1,19 +1,31 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { formText } from "./form-text.ts";
 import { sentenceOf } from "./notice.tsx";
 
 /* Forms in which users prove to be themselves. */
 
-/** A form that is sent as a whole: what went wrong, whether an answer is awaited, and what sends it. */
-export function useSending<Done>(send: (form: EventTarget | null) => Promise<Done>, done: (found: Done) => void) {
+/** A signal for what ends with a part of the page: it is aborted once the part has gone. */
+export function useGone(): AbortSignal {
+  const gone = useRef(new AbortController());
+  useEffect(() => () => gone.current.abort(), []);
+  return gone.current.signal;
+}
+
+/**
+ * A form that is sent as a whole: what went wrong, whether an answer is awaited, and what sends it. `gone` is aborted once the form has gone: what fails then is
+ * of no interest.
+ */
+export function useSending<Done>(send: (form: EventTarget | null, gone: AbortSignal) => Promise<Done>, done: (found: Done) => void) {
+  const gone = useGone();
   const [failure, setFailure] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const run = async (form: EventTarget | null): Promise<void> => {
     setBusy(true);
     setFailure(undefined);
     try {
-      done(await send(form));
+      done(await send(form, gone));
     } catch (thrown) {
+      if (gone.aborted) return;
       setFailure(sentenceOf(thrown));
       setBusy(false);
     }
