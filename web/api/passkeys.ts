@@ -25,7 +25,8 @@ export interface NewPasskey {
 export async function addPasskey({ name, password, code }: NewPasskey, gone: AbortSignal): Promise<void> {
   const options = await call<CreationOptions>("/passkeys/challenge", { method: "POST", body: { name, password, code } });
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
-  const made = await asked(() => navigator.credentials.create({ publicKey, signal: gone }), gone);
+  const without = new CallError("denied", "no passkey was made", "try again");
+  const made = await asked(() => navigator.credentials.create({ publicKey, signal: gone }), { gone, without });
   await call("/passkeys", { method: "POST", body: { name, user_handle: options.user.id, passkey: made.toJSON() } });
 }
 
@@ -44,11 +45,18 @@ export async function removePasskey({ id, proof }: PasskeyRemoval, gone: AbortSi
 
 async function assertion(options: AssertionOptions, gone: AbortSignal): Promise<object> {
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);
-  return (await asked(() => navigator.credentials.get({ publicKey, signal: gone }), gone)).toJSON() as object;
+  const without = new CallError("denied", "no passkey was used", "try again, or use your password and a code");
+  return (await asked(() => navigator.credentials.get({ publicKey, signal: gone }), { gone, without })).toJSON() as object;
+}
+
+interface Asking {
+  readonly gone: AbortSignal;
+  /** Thrown where the user does not answer. */
+  readonly without: CallError;
 }
 
 /** What the browser answers. Throws CallError in place of its errors, whose texts are for programmers, and the reason of `gone` once that is aborted. */
-async function asked(ask: () => Promise<Credential | null>, gone: AbortSignal): Promise<PublicKeyCredential> {
+async function asked(ask: () => Promise<Credential | null>, { gone, without }: Asking): Promise<PublicKeyCredential> {
   try {
     const credential = await ask();
     gone.throwIfAborted();
@@ -60,5 +68,5 @@ async function asked(ask: () => Promise<Credential | null>, gone: AbortSignal): 
     if (name === "SecurityError") throw new CallError("unsupported", "the browser refuses passkeys at this address");
     if (name !== "NotAllowedError") throw new CallError("internal", "the browser could not use a passkey", "try again");
   }
-  throw new CallError("denied", "no passkey was used", "try again, or use your password and a code");
+  throw without;
 }
