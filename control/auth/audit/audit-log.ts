@@ -17,10 +17,11 @@ export interface AuditLog {
   /** The same for what no user waits for: together with events of hosts. Durable when it resolves. */
   record(facts: AuditFacts): Promise<void>;
   /**
-   * Records a refusal: a failure to do so is logged, because the caller is refused either way. Refused certificates
-   * and calls are limited per client; `sumUp` records the number of omitted ones.
+   * Records a refusal: a failure to do so is logged, because the caller is refused either way. Refused certificates, calls
+   * and confirmations of sessions are limited per client; `sumUp` records the number of omitted ones. `isWrongTry`: recorded individually, because
+   * wrong tries lock the name.
    */
-  emitRefusal(facts: AuditFacts): void;
+  emitRefusal(facts: AuditFacts, options?: { readonly isWrongTry?: boolean }): void;
   /** Call this regularly, and with `all` at the end. */
   sumUp(all?: boolean): void;
   /** Records events of hosts that were already checked, together with those of other calls; they are durable when it resolves. */
@@ -36,13 +37,26 @@ export interface AuditLogDeps {
 }
 
 /** Key of refusals that are summed up together. */
-type Kind = { readonly event: "cert.refused" } | { readonly event: "access.denied"; readonly user: string; readonly method: string };
+type Kind =
+  | { readonly event: "cert.refused" }
+  | { readonly event: "access.denied"; readonly user: string; readonly method: string }
+  | (Extract<AuditFacts, { readonly event: "mfa_auth_challenge.validate" }> & { readonly success: false });
 const several: Kind = { event: "access.denied", user: "(several)", method: "(several)" };
 
 /** Undefined: recorded one by one. */
 function kindOf(facts: AuditFacts): Kind | undefined {
-  if (facts.event === "cert.refused") return { event: facts.event };
-  return facts.event === "access.denied" ? { event: facts.event, user: facts.user, method: facts.method } : undefined;
+  switch (facts.event) {
+    case "cert.refused":
+      return { event: facts.event };
+    case "access.denied":
+      return { event: facts.event, user: facts.user, method: facts.method };
+    case "mfa_auth_challenge.validate": {
+      const { event, user, mfa_device } = facts;
+      return { event, user, mfa_device, success: false, resource_kind: "(several)", resource_name: "(several)" };
+    }
+    default:
+      return undefined;
+  }
 }
 
 export function createAuditLog(store: AuditStore, deps: AuditLogDeps): AuditLog {
@@ -72,10 +86,10 @@ export function createAuditLog(store: AuditStore, deps: AuditLogDeps): AuditLog 
   return {
     emit,
     record: async (facts) => await commits.append([made(facts)]),
-    emitRefusal: (facts) => {
+    emitRefusal: (facts, { isWrongTry = false } = {}) => {
       sumUp();
-      // The limit on calls without a certificate bounds the others.
-      const kind = kindOf(facts);
+      // The others are bounded elsewhere: by the limit on calls without a certificate, or by the lock of a name after wrong passwords and codes.
+      const kind = isWrongTry ? undefined : kindOf(facts);
       if (kind === undefined || limit.take(facts["addr.remote"] ?? "", deps.now(), kind)) attempt(facts);
     },
     sumUp,

@@ -42,7 +42,7 @@ export interface TargetConfirmation {
 
 /**
  * The resource of a session that its user has confirmed. What the roles allow is decided when the session is opened. Throws `denied`, `not_found`, `conflict`, `invalid`
- * before the confirmation is used up; then as `confirmSession`. Each refusal is recorded.
+ * before the confirmation is used up; then as `confirmSession`. Refusals are recorded.
  */
 export async function confirmTarget(context: AuthContext, { caller, ask, confirmation, allowed }: TargetConfirmation): Promise<ConfirmedTarget> {
   const { address } = caller;

@@ -153,7 +153,25 @@ describe("certificates that a one-time code confirms", () => {
     expect(await t.events("user.locked")).toContainEqual(expect.objectContaining({ user: "dave" }));
   });
 
+  test("refusals before the code is looked at, and of a locked name, are summed up for each user; wrong codes are not", async () => {
+    const [gail, hugh] = [await person("gail"), await person("hugh")];
+    t.forward(60_000);
+    for (let n = 0; n < 30; n += 1) await expect(sign(gail, { name: `nowhere-${n}`, code: "1" })).rejects.toMatchObject({ code: "not_found" });
+    for (let n = 0; n < 5; n += 1) await expect(sign(hugh, { code: "000000" })).rejects.toMatchObject({ code: "unauthenticated" });
+    for (let n = 0; n < 30; n += 1) await expect(sign(hugh, { code: "000000" })).rejects.toMatchObject({ code: "limit" });
+    t.forward(60_000);
+    await expect(sign(gail, { name: "nowhere", code: "1" })).rejects.toMatchObject({ code: "not_found" });
+    const of = async (name: string) => (await t.events("mfa_auth_challenge.validate")).filter(({ user }) => user === name);
+    const sum = (count: number) => ({ code: "T1016W", resource_name: "(several)", error: `${count} more refusals of this client within a minute` });
+    const [gails, hughs] = [await of("gail"), await of("hugh")];
+    expect(gails).toHaveLength(12);
+    expect(gails.at(-2)).toMatchObject(sum(20));
+    expect(hughs).toHaveLength(6);
+    expect(hughs.at(-1)).toMatchObject(sum(30));
+  });
+
   test("nothing that it cannot be for uses up a code", async () => {
+    t.forward(60_000);
     const fresh = code(alice);
     for (const [kind, name, expected] of [
       ["ssh", "secret-1", "not_found"],

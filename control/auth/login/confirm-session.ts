@@ -24,7 +24,7 @@ export interface ConfirmAsk {
 
 /**
  * Checks and uses up what confirms a session of a user who is known already. Wrong ones count as those of logins do: after five in a row the name is locked for that
- * address. Returns the device. Throws `unauthenticated`, `limit`; each failure is recorded.
+ * address. Returns the device. Throws `unauthenticated`, `limit`; wrong ones are recorded one by one.
  */
 export async function confirmSession(context: AuthContext, ask: ConfirmAsk): Promise<string> {
   try {
@@ -38,10 +38,11 @@ export async function confirmSession(context: AuthContext, ask: ConfirmAsk): Pro
   return event.mfa_device;
 }
 
-/** Records why a session was not confirmed, also where the confirmation itself was not looked at. */
+/** Records why a session was not confirmed, also where the confirmation itself was not looked at; such refusals, which nothing else limits, are summed up. */
 export function recordUnconfirmed(context: AuthContext, ask: ConfirmAsk, thrown: unknown): void {
-  const error = thrown instanceof PlatformError ? thrown.message : "internal error";
-  context.audit.emitRefusal({ ...eventOf(ask), success: false, error });
+  const known = thrown instanceof PlatformError ? thrown : undefined;
+  const error = known?.message ?? "internal error";
+  context.audit.emitRefusal({ ...eventOf(ask), success: false, error }, { isWrongTry: known?.code === "unauthenticated" });
 }
 
 function eventOf({ user, confirmation, address, target }: ConfirmAsk) {
