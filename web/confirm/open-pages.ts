@@ -20,13 +20,13 @@ export function offerConfirmation(cluster: string, confirmation: string): () => 
   return () => channel.close();
 }
 
-/** The confirmation of a cluster that an open page has, other than the one that was refused. */
-export async function findConfirmation(cluster: string, refused: string | undefined): Promise<string | undefined> {
+/** The confirmation of a cluster that an open page has, other than those that were refused. */
+export async function findConfirmation(cluster: string, refused: ReadonlySet<string>): Promise<string | undefined> {
   const channel = new BroadcastChannel(channelName);
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const timer = setTimeout(() => resolve(undefined), answerMs);
   channel.onmessage = ({ data }: MessageEvent<Message>) => {
-    if (data.type === "have" && data.cluster === cluster && data.confirmation !== refused) resolve(data.confirmation);
+    if (data.type === "have" && data.cluster === cluster && !refused.has(data.confirmation)) resolve(data.confirmation);
   };
   channel.postMessage({ type: "ask", cluster } satisfies Message);
   try {

@@ -28,6 +28,7 @@ export function useTerminal({ wish, isForReader, left }: TerminalFacts) {
   const screen = useRef<HTMLDivElement>(null);
   const running = useRef<RunningTerminal>(undefined);
   const held = useRef<string>(undefined);
+  const refusedOnes = useRef(new Set<string>());
   const [state, setState] = useState<TerminalState>({ is: "opening" });
   const [title, setTitle] = useState("");
   const [link, setLink] = useState<string>();
@@ -49,7 +50,8 @@ export function useTerminal({ wish, isForReader, left }: TerminalFacts) {
     };
     const refused = async (error: { readonly message: string }): Promise<void> => {
       close();
-      const other = wish.type === "pod" ? await findConfirmation(wish.cluster, confirmation) : undefined;
+      if (confirmation !== undefined) refusedOnes.current.add(confirmation);
+      const other = wish.type === "pod" ? await findConfirmation(wish.cluster, refusedOnes.current) : undefined;
       if (isGone) return;
       if (other === undefined) setState({ is: "unconfirmed", error });
       else confirmed(other);

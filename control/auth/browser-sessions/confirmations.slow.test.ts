@@ -231,14 +231,17 @@ describe("what a page has confirmed by a one-time code", () => {
     await expect(ssh({ files: true, confirmation })).rejects.toMatchObject(needsCode);
   });
 
-  test("ends with a password that the user changes in another browser", async () => {
+  test("ends with a password that the user changes, in another browser or in the same one", async () => {
     const { t, proxy } = world;
     const user = await addUser(t, "carol", { roles: ["access"] });
     const [here, there] = [await world.open(user), await world.open(user)];
     const confirmation = await confirm("files", web, { call: by(here), code: world.code(user) });
     await ssh({ files: true, confirmation }, by(here));
+    const own = await confirm("files", web, { call: by(there), code: world.code(user) });
+    await ssh({ files: true, confirmation: own }, by(there));
     await proxy.changePassword({ password: user.password, code: world.code(user), newPassword: "another long password" }, by(there));
     await expect(ssh({ files: true, confirmation }, by(here))).rejects.toMatchObject({ code: "unauthenticated" });
+    await expect(ssh({ files: true, confirmation: own }, by(there))).rejects.toMatchObject(needsCode);
   });
 
   test("a wrong code, a used one and somebody else's are denied, recorded, and do not end the browser session; five wrong ones lock the name", async () => {

@@ -2,6 +2,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Write } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { Actor } from "../document.ts";
+import { confirmationRemovals } from "./stored-confirmation.ts";
 import { readSession, type StoredSession, sessionRemovals, sessionsOf } from "./stored-session.ts";
 
 /** Ends one session of the user: at once on every proxy, with its sessions of applications. Throws `not_found`, for another user's too. */
@@ -30,13 +31,13 @@ export async function endAllSessions(context: AuthContext, { user, actor }: { re
   return sessions.length;
 }
 
-/** All sessions of the user but one, and the writes that end them. */
+/** All sessions of the user but one, and the writes that end them, with what was confirmed in the one that stays: another proof counts from then on. */
 export async function otherSessions(
   { storage }: AuthContext,
   { user, id }: { readonly user: string; readonly id: string },
 ): Promise<{ readonly sessions: readonly StoredSession[]; readonly removals: readonly Write[] }> {
   const sessions = (await sessionsOf(storage, user)).filter((one) => one.id !== id);
-  return { sessions, removals: await sessionRemovals(storage, sessions) };
+  return { sessions, removals: [...(await sessionRemovals(storage, sessions)), ...(await confirmationRemovals(storage, id))] };
 }
 
 /** Audits that sessions of a user have ended by the user's own act at this address. */
