@@ -77,6 +77,8 @@ async function add(context: AuthContext, ask: Parameters<typeof addPasskey>[1]):
     });
   }
   const before = await readPasskeys(storage, user, userId);
+  // Started before the first passkey, which has another handle: the authenticator would answer with one that is nobody's.
+  if (before !== undefined && before.handle !== handle) throw notStarted();
   requireRoom(before, name);
   if (before?.passkeys.some((one) => one.credential_id === made.credentialId) === true)
     throw new PlatformError("already_exists", "this authenticator has a passkey of yours already");
@@ -92,7 +94,7 @@ async function add(context: AuthContext, ask: Parameters<typeof addPasskey>[1]):
     created: context.now().toISOString(),
   };
   const passkeys = { ...(userId !== undefined && { user_id: userId }), handle, passkeys: [...(before?.passkeys ?? []), passkey] };
-  const writes = before === undefined ? firstPasskeyWrites(user, passkeys) : [passkeysWrite(user, passkeys, before)];
+  const writes = before === undefined ? await firstPasskeyWrites(storage, user, passkeys) : [passkeysWrite(user, passkeys, before)];
   await write(context, [use, credentialWrite(user, stored.credential, stored), ...writes]);
 }
 

@@ -63,9 +63,11 @@ export function passkeysWrite(user: string, { user_id, handle, passkeys }: Passk
   return { key: passkeysKey(user), value: JSON.stringify({ user_id, handle, passkeys }), expect: { revision: before.revision } };
 }
 
-/** The first passkey of a user. What a user of the same name had before is replaced. */
-export function firstPasskeyWrites(user: string, passkeys: Passkeys): readonly Write[] {
+/** The first passkey of a user. What a user of the same name had before is replaced, and its handle is removed. */
+export async function firstPasskeyWrites(storage: Storage, user: string, passkeys: Passkeys): Promise<readonly Write[]> {
+  const earlier = (await allPasskeyRemovals(storage, user)).filter(({ key }) => key !== passkeysKey(user));
   return [
+    ...earlier,
     { key: passkeysKey(user), value: JSON.stringify(passkeys) },
     { key: handleKey(passkeys.handle), value: user, expect: "absent" },
   ];
