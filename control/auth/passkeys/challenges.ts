@@ -49,7 +49,10 @@ export async function newChallenge({ storage, now }: Pick<AuthContext, "storage"
   return Buffer.concat([head, macOf(await macKey(storage), head, facts)]);
 }
 
-/** The write that uses up a challenge: it fails for one that was used before. Undefined: it is not one of ours, is for something else, or has expired. */
+/**
+ * The write that uses up a challenge: it fails where another answer is faster. Undefined: it is not one of ours, is for something else, has expired, or was used
+ * before.
+ */
 export async function challengeUse(
   { storage, now }: Pick<AuthContext, "storage" | "now">,
   challenge: Buffer,
@@ -62,6 +65,8 @@ export async function challengeUse(
   const end = Number(head.readBigUInt64BE(nonceLength));
   if (now().getTime() >= end) return undefined;
   const key = `/passkey_challenge_used/${head.subarray(0, nonceLength).toString("hex")}`;
+  // Before the answer is looked at: the count of an authenticator in an answer that comes again would look like that of a copy.
+  if ((await storage.get(key)) !== undefined) return undefined;
   return { key, value: "", expires: new Date(end + spareMs), expect: "absent" };
 }
 

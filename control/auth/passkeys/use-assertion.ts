@@ -22,7 +22,7 @@ interface AssertionAsk {
 
 /**
  * What the assertion of a passkey of this user, for this purpose, uses up. Undefined for a wrong one, and for a user who does not exist or has been reset, after
- * the same work. Throws `denied` for a challenge that has expired or was made for another purpose, browser or site: the same for every user.
+ * the same work. Throws `denied` for a challenge that has expired, was used, or was made for another purpose, browser or site: the same for every user.
  */
 export async function useAssertion(
   context: AuthContext,
@@ -56,7 +56,7 @@ export function wrongPasskey(locked: Date | undefined): PlatformError {
 }
 
 function lateError(): PlatformError {
-  return new PlatformError("denied", "the answer of the passkey came too late, or belongs to another page or browser", { hint: "try again" });
+  return new PlatformError("denied", "the answer of the passkey came too late or a second time, or belongs to another page or browser", { hint: "try again" });
 }
 
 /** Whether an authenticator's count of its uses has not gone up. Authenticators that do not count, as those of synced passkeys, always send 0. Pure. */
