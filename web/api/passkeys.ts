@@ -21,12 +21,30 @@ export interface NewPasskey {
   readonly code: string;
 }
 
-/** Makes a passkey of the user, for password and code. `gone` takes the browser's question away. Throws CallError. */
-export async function addPasskey({ name, password, code }: NewPasskey, gone: AbortSignal): Promise<void> {
-  const options = await call<CreationOptions>("/passkeys/challenge", { method: "POST", body: { name, password, code } });
+/** A passkey that may be made: password and code were right. */
+export interface StartedPasskey {
+  readonly name: string;
+  readonly options: CreationOptions;
+  /** Until when it may be made, ms since 1970. */
+  readonly ends: number;
+}
+
+/** Begins to make a passkey of the user, for password and code, which is spent. Throws CallError. */
+export async function startPasskey(body: NewPasskey): Promise<StartedPasskey> {
+  const asked = Date.now();
+  const options = await call<CreationOptions>("/passkeys/challenge", { method: "POST", body });
+  return { name: body.name, options, ends: asked + options.timeout };
+}
+
+/** Asks the browser for a passkey that was started; it may be asked again. `gone` takes the question away. Throws CallError. */
+export async function createPasskey({ options }: StartedPasskey, gone: AbortSignal): Promise<PublicKeyCredential> {
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
-  const without = new CallError("denied", "no passkey was made", "try again");
-  const made = await asked(() => navigator.credentials.create({ publicKey, signal: gone }), { gone, without });
+  const without = new CallError("denied", "no passkey was made", "continue, and your browser asks again: it takes no new code");
+  return await asked(() => navigator.credentials.create({ publicKey, signal: gone }), { gone, without });
+}
+
+/** Makes what the browser has made a passkey of the user. Throws CallError. */
+export async function addPasskey({ name, options }: StartedPasskey, made: PublicKeyCredential): Promise<void> {
   await call("/passkeys", { method: "POST", body: { name, user_handle: options.user.id, passkey: made.toJSON() } });
 }
 

@@ -1,17 +1,16 @@
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { hasPasskeyApi, logInWithPasskey } from "../api/passkeys.ts";
 import { logIn } from "../api/session.ts";
 import { Failure } from "../parts/failure.tsx";
 import { formText } from "../parts/form-text.ts";
 import { sentenceOf } from "../parts/notice.tsx";
-import { useGone } from "../parts/proof-form.tsx";
+import { askAgain, useGone } from "../parts/proof-form.tsx";
 import { noPasskeys } from "../text/passkey-place.ts";
 
 /** The login: also shown over a page whose session has ended, which goes on afterwards; the page is that of `user`, and no other may log in there. */
 export function Login({ user: known = "" }: { readonly user?: string }) {
   const [failure, setFailure] = useState<string>();
   const [isBusy, setBusy] = useState(false);
-  const code = useRef<HTMLInputElement>(null);
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const form = event.currentTarget;
@@ -23,9 +22,7 @@ export function Login({ user: known = "" }: { readonly user?: string }) {
     } catch (thrown) {
       setFailure(sentenceOf(thrown));
       setBusy(false);
-      // A code is good for one attempt.
-      if (code.current !== null) code.current.value = "";
-      code.current?.focus();
+      askAgain(form);
     }
   };
   return (
@@ -51,7 +48,7 @@ export function Login({ user: known = "" }: { readonly user?: string }) {
       </label>
       <label>
         Code <span class="quiet">from your authenticator app</span>
-        <input ref={code} name="code" inputMode="numeric" autocomplete="one-time-code" pattern="[0-9 ]*" required maxLength={16} />
+        <input name="code" inputMode="numeric" autocomplete="one-time-code" pattern="[0-9 ]*" required maxLength={16} />
       </label>
       <button type="submit" class="primary" disabled={isBusy}>
         Log in

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import type { Passkey } from "../../core/api/web/passkeys.ts";
 import { useLoaded } from "../api/load.ts";
-import { addPasskey, hasPasskeyApi, removePasskey } from "../api/passkeys.ts";
-import { call } from "../api/request.ts";
+import { addPasskey, createPasskey, hasPasskeyApi, removePasskey, type StartedPasskey, startPasskey } from "../api/passkeys.ts";
+import { CallError, call } from "../api/request.ts";
 import { person } from "../api/session.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Failure } from "../parts/failure.tsx";
@@ -91,23 +91,43 @@ interface AddFacts {
   readonly done: (name: string) => void;
 }
 
+/** Password and code first, which start it; then the browser's question, as often as it takes. */
 function AddDialog({ user, close, done }: AddFacts) {
+  const [started, setStarted] = useState<StartedPasskey>();
   const { failure, isBusy, onSubmit } = useSending(async (form, gone) => {
-    const name = formText(form, "name").trim();
-    await addPasskey({ name, password: formText(form, "password"), code: codeOf(form) }, gone);
-    return name;
+    if (started !== undefined && Date.now() >= started.ends) {
+      setStarted(undefined);
+      throw new CallError("denied", "the time to make the passkey is over", "enter a new code");
+    }
+    const going = started ?? (await startPasskey({ name: formText(form, "name").trim(), password: formText(form, "password"), code: codeOf(form) }));
+    setStarted(going);
+    const made = await createPasskey(going, gone);
+    try {
+      await addPasskey(going, made);
+    } catch (thrown) {
+      setStarted(undefined);
+      throw thrown;
+    }
+    return going.name;
   }, done);
+  const isStarted = started !== undefined;
   return (
     <Dialog title="Add a passkey" close={close}>
       <form class="login" onSubmit={onSubmit}>
         <Failure text={failure} />
-        <label>
-          Name <span class="quiet">by which you know it again</span>
-          <input name="name" required maxLength={64} defaultValue={browserName(navigator.userAgent)} autocomplete="off" />
-        </label>
-        <PasswordField user={user} />
-        <CodeField label="Code" of="from your authenticator app" />
-        <p class="quiet">Your browser then asks where to keep the passkey.</p>
+        <fieldset disabled={isStarted} hidden={isStarted}>
+          <label>
+            Name <span class="quiet">by which you know it again</span>
+            <input name="name" required maxLength={64} defaultValue={browserName(navigator.userAgent)} autocomplete="off" />
+          </label>
+          <PasswordField user={user} />
+          <CodeField label="Code" of="from your authenticator app" />
+        </fieldset>
+        <p class="quiet">
+          {isStarted
+            ? `Your browser asks where to keep the passkey ${started.name}. It asks again when you continue, for five minutes and without a new code.`
+            : "Your browser then asks where to keep the passkey."}
+        </p>
         <FormButtons close={close} verb="Continue" isBusy={isBusy} />
       </form>
     </Dialog>

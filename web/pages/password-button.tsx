@@ -4,6 +4,7 @@ import { Dialog } from "../parts/dialog.tsx";
 import { Failure } from "../parts/failure.tsx";
 import { formText } from "../parts/form-text.ts";
 import { notify, sentenceOf } from "../parts/notice.tsx";
+import { askAgain } from "../parts/proof-form.tsx";
 import { countText } from "../text/size.ts";
 
 /** Changes the user's own password. `changed` is called once other sessions have ended with it. */
@@ -55,6 +56,7 @@ function PasswordForm({ user, close, done }: PasswordFormFacts) {
     } catch (thrown) {
       setFailure(sentenceOf(thrown));
       setBusy(false);
+      askAgain(form);
     }
   };
   return (

@@ -17,6 +17,7 @@ export function useGone(): AbortSignal {
  */
 export function useSending<Done>(send: (form: EventTarget | null, gone: AbortSignal) => Promise<Done>, done: (found: Done) => void) {
   const gone = useGone();
+  const sent = useRef<EventTarget>(null);
   const [failure, setFailure] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const run = async (form: EventTarget | null): Promise<void> => {
@@ -30,8 +31,13 @@ export function useSending<Done>(send: (form: EventTarget | null, gone: AbortSig
       setBusy(false);
     }
   };
+  // After the form is drawn with it: its fields may have been disabled.
+  useEffect(() => {
+    if (failure !== undefined) askAgain(sent.current);
+  }, [failure]);
   const onSubmit = (event: SubmitEvent): void => {
     event.preventDefault();
+    sent.current = event.currentTarget;
     void run(event.currentTarget);
   };
   return { failure, isBusy, onSubmit };
@@ -57,6 +63,14 @@ export function CodeField({ label, of }: { readonly label: string; readonly of: 
       <input name="code" inputMode="numeric" autocomplete="one-time-code" pattern="[0-9 ]*" required maxLength={16} />
     </label>
   );
+}
+
+/** A code is good for one attempt: the next one is asked for. Where a form has none now, it goes on by its button. */
+export function askAgain(form: EventTarget | null): void {
+  if (!(form instanceof HTMLFormElement)) return;
+  const code = form.querySelector<HTMLInputElement>("input[name=code]");
+  if (code !== null) code.value = "";
+  form.querySelector<HTMLElement>("input[name=code]:enabled, button[type=submit]")?.focus();
 }
 
 export function codeOf(form: EventTarget | null): string {
