@@ -1,4 +1,5 @@
 import type { AssertionOptions, CreationOptions } from "../../core/api/web/passkeys.ts";
+import { canForgetPasskeys, credentialOf, forgetPasskey } from "./forget-passkey.ts";
 import { CallError, call } from "./request.ts";
 import { type BrowserSession, begin } from "./session.ts";
 
@@ -11,8 +12,16 @@ export function hasPasskeyApi(): boolean {
 export async function logInWithPasskey({ user, gone }: { readonly user?: string | undefined; readonly gone: AbortSignal }): Promise<void> {
   const options = await call<AssertionOptions>("/passkey-logins", { method: "POST", body: {} });
   const passkey = await assertion(options, gone);
-  const { token } = await call<BrowserSession>("/sessions", { method: "POST", body: { passkey, ...(user !== undefined && { user }) } });
+  const { token } = await sendLogin(passkey, user).catch((thrown: unknown) => {
+    // Where only one user may log in, the passkey may be a good one of another.
+    if (user === undefined && thrown instanceof CallError && thrown.code === "unauthenticated") forgetPasskey(options.rpId, passkey.id);
+    throw thrown;
+  });
   await begin(token);
+}
+
+async function sendLogin(passkey: PublicKeyCredential, user: string | undefined): Promise<BrowserSession> {
+  return await call<BrowserSession>("/sessions", { method: "POST", body: { passkey: passkey.toJSON(), ...(user !== undefined && { user }) } });
 }
 
 export interface NewPasskey {
@@ -40,12 +49,28 @@ export async function startPasskey(body: NewPasskey): Promise<StartedPasskey> {
 export async function createPasskey({ options }: StartedPasskey, gone: AbortSignal): Promise<PublicKeyCredential> {
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
   const without = new CallError("denied", "no passkey was made", "continue, and your browser asks again: it takes no new code");
-  return await asked(() => navigator.credentials.create({ publicKey, signal: gone }), { gone, without });
+  const create = async (): Promise<Credential | null> => {
+    const made = await navigator.credentials.create({ publicKey, signal: gone });
+    if (gone.aborted && made !== null) forgetPasskey(options.rp.id, made.id);
+    return made;
+  };
+  return await asked(create, { gone, without });
 }
 
-/** Makes what the browser has made a passkey of the user. Throws CallError. */
+/** Makes what the browser has made a passkey of the user. Throws CallError, which says what becomes of it on the device. */
 export async function addPasskey({ name, options }: StartedPasskey, made: PublicKeyCredential): Promise<void> {
-  await call("/passkeys", { method: "POST", body: { name, user_handle: options.user.id, passkey: made.toJSON() } });
+  const { user, rp } = options;
+  try {
+    await call("/passkeys", { method: "POST", body: { name, user_handle: user.id, passkey: made.toJSON() } });
+  } catch (thrown) {
+    if (!(thrown instanceof CallError)) throw thrown;
+    const { code, message, hint } = thrown;
+    const isRefused = code !== "timeout" && code !== "unavailable" && code !== "internal";
+    if (isRefused) forgetPasskey(rp.id, made.id);
+    const which = isRefused ? "The passkey that was made on your device is of no use" : "Unless your account lists the new passkey, it is of no use";
+    const way = `${which}: remove ${user.name} at ${rp.id} from the passkeys in the settings of your device or browser`;
+    throw new CallError(code, message, hint === undefined ? way : `${hint}. ${way}`);
+  }
 }
 
 export interface PasskeyRemoval {
@@ -57,14 +82,19 @@ export interface PasskeyRemoval {
 /** Removes a passkey of the user, by password and code or by an answer of a passkey. `gone` takes the browser's question away. Throws CallError. */
 export async function removePasskey({ id, proof }: PasskeyRemoval, gone: AbortSignal): Promise<void> {
   const path = `/passkeys/${encodeURIComponent(id)}`;
-  const body = proof ?? { passkey: await assertion(await call<AssertionOptions>(`${path}/challenge`, { method: "POST", body: {} }), gone) };
+  const offer = async (): Promise<AssertionOptions> => await call<AssertionOptions>(`${path}/challenge`, { method: "POST", body: {} });
+  // With a password it is asked only which credential the browser may forget; there is none at an address without passkeys.
+  const options = proof === undefined ? await offer() : canForgetPasskeys() ? await offer().catch(() => undefined) : undefined;
+  const body = proof ?? { passkey: options && (await assertion(options, gone)).toJSON() };
   await call(`${path}/removal`, { method: "POST", body });
+  const removed = options && (await credentialOf(id, options).catch(() => undefined));
+  if (options !== undefined && removed !== undefined) forgetPasskey(options.rpId, removed);
 }
 
-async function assertion(options: AssertionOptions, gone: AbortSignal): Promise<object> {
+async function assertion(options: AssertionOptions, gone: AbortSignal): Promise<PublicKeyCredential> {
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);
   const without = new CallError("denied", "no passkey was used", "try again, or use your password and a code");
-  return (await asked(() => navigator.credentials.get({ publicKey, signal: gone }), { gone, without })).toJSON() as object;
+  return await asked(() => navigator.credentials.get({ publicKey, signal: gone }), { gone, without });
 }
 
 interface Asking {

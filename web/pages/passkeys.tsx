@@ -22,6 +22,11 @@ export function Passkeys() {
   const loaded = useLoaded("passkeys", async (signal) => (await call<{ passkeys: readonly Passkey[] }>("/passkeys", { signal })).passkeys);
   const { user = "", proxy = "" } = person.value ?? {};
   const unable = noPasskeys({ host: location.host, proxy, isSupported: hasPasskeyApi() });
+  const stopAdding = (): void => {
+    setAdding(false);
+    // One whose answer did not come may have been added.
+    loaded.reload();
+  };
   const after = (text: string): void => {
     notify(text);
     setAdding(false);
@@ -44,7 +49,7 @@ export function Passkeys() {
       ) : (
         <p class="quiet">{unable}</p>
       )}
-      {adding && <AddDialog user={user} close={() => setAdding(false)} done={(name) => after(`The passkey ${name} has been added.`)} />}
+      {adding && <AddDialog user={user} close={stopAdding} done={(name) => after(`The passkey ${name} has been added.`)} />}
       {removed !== undefined && (
         <RemoveDialog
           user={user}
