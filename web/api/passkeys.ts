@@ -1,4 +1,4 @@
-import type { AssertionOptions, CreationOptions } from "../../core/api/web/passkeys.ts";
+import type { AssertionOptions, CreationOptions, Passkey } from "../../core/api/web/passkeys.ts";
 import { canForgetPasskeys, credentialOf, forgetPasskey } from "./forget-passkey.ts";
 import { CallError, call } from "./request.ts";
 import { type BrowserSession, begin } from "./session.ts";
@@ -6,6 +6,11 @@ import { type BrowserSession, begin } from "./session.ts";
 /** Whether this browser knows passkeys, and their JSON. */
 export function hasPasskeyApi(): boolean {
   return typeof PublicKeyCredential === "function" && typeof PublicKeyCredential.parseRequestOptionsFromJSON === "function";
+}
+
+/** The user's passkeys, the oldest first. Throws CallError. */
+export async function listPasskeys(signal: AbortSignal): Promise<readonly Passkey[]> {
+  return (await call<{ passkeys: readonly Passkey[] }>("/passkeys", { signal })).passkeys;
 }
 
 /** Logs in with a passkey. `user`: the only one who may; left out: any. `gone` takes the browser's question away. Throws CallError. */

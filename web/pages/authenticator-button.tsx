@@ -6,7 +6,7 @@ import { Failure } from "../parts/failure.tsx";
 import { formText } from "../parts/form-text.ts";
 import { notify } from "../parts/notice.tsx";
 import { CodeField, codeOf, FormButtons, PasswordField, useSending } from "../parts/proof-form.tsx";
-import { countText } from "../text/size.ts";
+import { besidesText, RemovePasskeysField, removePasskeysOf } from "./remove-passkeys-field.tsx";
 
 export interface AuthenticatorButtonFacts {
   readonly user: string;
@@ -22,8 +22,8 @@ export function AuthenticatorButton({ user, changed }: AuthenticatorButtonFacts)
     setOpen(false);
     setMade(undefined);
   };
-  const confirmed = (ended: number): void => {
-    notify(`Your new authenticator counts from now on.${ended === 0 ? "" : ` Logged out: ${countText(ended, "other browser")}.`}`);
+  const confirmed = (text: string): void => {
+    notify(`Your new authenticator counts from now on.${text}`);
     close();
     changed();
   };
@@ -63,11 +63,12 @@ function Start({ user, close, done }: StepFacts<NewAuthenticator> & { readonly u
   );
 }
 
-function Confirm({ made: { uri, secret, picture }, close, done }: StepFacts<number> & { readonly made: NewAuthenticator }) {
-  const { failure, isBusy, onSubmit } = useSending(
-    async (form) => (await call<{ ended: number }>("/authenticator", { method: "PUT", body: { code: codeOf(form) } })).ended,
-    done,
-  );
+function Confirm({ made: { uri, secret, picture }, close, done }: StepFacts<string> & { readonly made: NewAuthenticator }) {
+  const { failure, isBusy, onSubmit } = useSending(async (form) => {
+    const more = removePasskeysOf(form);
+    const { ended } = await call<{ ended: number }>("/authenticator", { method: "PUT", body: { code: codeOf(form), ...more } });
+    return besidesText(ended, more);
+  }, done);
   const { size, path } = picture;
   // The button that had the focus has gone.
   const steps = useRef<HTMLDivElement>(null);
@@ -91,6 +92,7 @@ function Confirm({ made: { uri, secret, picture }, close, done }: StepFacts<numb
       </div>
       <CodeField label="Code of the new authenticator" of="six digits" />
       <p class="quiet">The old one stops working, and all other browsers in which you are logged in are logged out.</p>
+      <RemovePasskeysField />
       <FormButtons close={close} verb="Replace authenticator" isBusy={isBusy} />
     </form>
   );

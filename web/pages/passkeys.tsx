@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import type { Passkey } from "../../core/api/web/passkeys.ts";
 import { useLoaded } from "../api/load.ts";
-import { addPasskey, createPasskey, hasPasskeyApi, removePasskey, type StartedPasskey, startPasskey } from "../api/passkeys.ts";
-import { CallError, call } from "../api/request.ts";
+import { addPasskey, createPasskey, hasPasskeyApi, listPasskeys, removePasskey, type StartedPasskey, startPasskey } from "../api/passkeys.ts";
+import { CallError } from "../api/request.ts";
 import { person } from "../api/session.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Failure } from "../parts/failure.tsx";
@@ -19,7 +19,7 @@ import { noPasskeys } from "../text/passkey-place.ts";
 export function Passkeys() {
   const [adding, setAdding] = useState(false);
   const [removed, setRemoved] = useState<Passkey>();
-  const loaded = useLoaded("passkeys", async (signal) => (await call<{ passkeys: readonly Passkey[] }>("/passkeys", { signal })).passkeys);
+  const loaded = useLoaded("passkeys", listPasskeys);
   const { user = "", proxy = "" } = person.value ?? {};
   const unable = noPasskeys({ host: location.host, proxy, isSupported: hasPasskeyApi() });
   const stopAdding = (): void => {

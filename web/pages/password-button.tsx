@@ -5,7 +5,7 @@ import { Failure } from "../parts/failure.tsx";
 import { formText } from "../parts/form-text.ts";
 import { notify, sentenceOf } from "../parts/notice.tsx";
 import { askAgain } from "../parts/proof-form.tsx";
-import { countText } from "../text/size.ts";
+import { besidesText, RemovePasskeysField, removePasskeysOf } from "./remove-passkeys-field.tsx";
 
 /** Changes the user's own password. `changed` is called once other sessions have ended with it. */
 export function PasswordButton({ user, changed }: { readonly user: string; readonly changed: () => void }) {
@@ -21,8 +21,8 @@ export function PasswordButton({ user, changed }: { readonly user: string; reado
           <PasswordForm
             user={user}
             close={close}
-            done={(ended) => {
-              notify(`Your password has been changed.${ended === 0 ? "" : ` Logged out: ${countText(ended, "other browser")}.`}`);
+            done={(text) => {
+              notify(`Your password has been changed.${text}`);
               close();
               changed();
             }}
@@ -36,7 +36,8 @@ export function PasswordButton({ user, changed }: { readonly user: string; reado
 interface PasswordFormFacts {
   readonly user: string;
   readonly close: () => void;
-  readonly done: (ended: number) => void;
+  /** Gets what else has happened. */
+  readonly done: (text: string) => void;
 }
 
 function PasswordForm({ user, close, done }: PasswordFormFacts) {
@@ -51,8 +52,9 @@ function PasswordForm({ user, close, done }: PasswordFormFacts) {
     setFailure(undefined);
     try {
       const code = formText(form, "code").replaceAll(" ", "");
-      const { ended } = await call<{ ended: number }>("/password", { method: "PUT", body: { password, code, new_password: wanted } });
-      done(ended);
+      const more = removePasskeysOf(form);
+      const { ended } = await call<{ ended: number }>("/password", { method: "PUT", body: { password, code, new_password: wanted, ...more } });
+      done(besidesText(ended, more));
     } catch (thrown) {
       setFailure(sentenceOf(thrown));
       setBusy(false);
@@ -80,6 +82,7 @@ function PasswordForm({ user, close, done }: PasswordFormFacts) {
         <input name="code" inputMode="numeric" autocomplete="one-time-code" pattern="[0-9 ]*" required maxLength={16} />
       </label>
       <p class="quiet">All other browsers in which you are logged in are logged out.</p>
+      <RemovePasskeysField />
       <p class="buttons">
         <button type="button" onClick={close}>
           Cancel
