@@ -121,6 +121,7 @@ describe("a terminal over a WebSocket, which would begin with its request", () =
     tls.destroy();
     await expect.poll(() => events.map(({ event }) => event)).toContain("session.end");
     expect(events).toContainEqual(expect.objectContaining({ event: "session.start", interactive: true, kubernetes_pod_name: "web-1" }));
+    expect(events).toContainEqual(expect.objectContaining({ event: "exec", command: "sh", kubernetes_pod_name: "web-1" }));
     expect(events).toContainEqual(expect.objectContaining({ event: "session.end", reason: expect.stringContaining("client left") }));
     await service.recordings.sendRest();
     expect(service.calls).toMatchObject([{ offset: 0 }]);

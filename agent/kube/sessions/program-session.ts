@@ -81,14 +81,12 @@ export class ProgramSession {
 
   /** The API server has agreed to run it. Throws PlatformError when that cannot be recorded. */
   async run(): Promise<ProgramEvents> {
-    const { stream, query } = this.#program;
     await this.#session.deps.audit.record(this.#startEvent());
     this.#hasStarted = true;
     this.#hasRun = true;
     this.#recording?.release();
-    // A request to attach may name one, too, which nothing runs.
-    const command = stream.kind === "exec" ? query.command : "";
-    if (command !== "") await this.#session.deps.audit.record({ event: "exec", ...this.#facts, command: clipCommand(command) });
+    const command = this.#commandEvent();
+    if (command !== undefined) await this.#session.deps.audit.record(command);
     return this.#events;
   }
 
@@ -108,7 +106,7 @@ export class ProgramSession {
     if (mayHaveRun) this.#recording?.release();
     await this.#closeRecording();
     if (!this.#hasStarted && !mayHaveRun) return;
-    if (!this.#hasStarted) await recordOrLog(deps, this.#startEvent());
+    if (!this.#hasStarted) await this.#recordLateStart();
     const { code, error } = this.#status.exit ?? {};
     const why = reason?.message ?? error;
     const exit = code === undefined ? {} : { exit_code: code };
@@ -128,6 +126,21 @@ export class ProgramSession {
   #startEvent() {
     const { isTerminal: interactive } = this.#program.query;
     return { event: "session.start" as const, ...this.#facts, ...confirmedBy(this.#session.user), interactive };
+  }
+
+  /** Undefined: it runs none. A request to attach may name one, too, which nothing runs. */
+  #commandEvent() {
+    const { stream, query } = this.#program;
+    if (stream.kind !== "exec" || query.command === "") return undefined;
+    return { event: "exec" as const, ...this.#facts, command: clipCommand(query.command) };
+  }
+
+  /** Of a program that may have run, although nothing has said so. */
+  async #recordLateStart(): Promise<void> {
+    const { deps } = this.#session;
+    await recordOrLog(deps, this.#startEvent());
+    const command = this.#commandEvent();
+    if (command !== undefined) await recordOrLog(deps, command);
   }
 
   #resize(size: TerminalSize): void {
