@@ -1,23 +1,34 @@
 import { createHash } from "node:crypto";
 import type { AuthContext } from "../auth-context.ts";
 import type { Proof } from "../login/login.ts";
-import { userOfHandle } from "./stored-passkeys.ts";
+import { readUserId } from "../users/users.ts";
+import { readPasskeys, userOfHandle } from "./stored-passkeys.ts";
 import { type PasskeyAnswer, useAssertion, wrongPasskey } from "./use-assertion.ts";
+import type { Assertion } from "./webauthn.ts";
 
 /**
  * A passkey is password and code in one: its authenticator has verified the user. The user of an answer, and the proof for `loginWith`. `only`: the only user who
- * may log in; empty: any. The name of an unknown user counts as a typed one does.
+ * may log in; empty: any. A passkey that is none of the user's, as one that was removed here and not from its device, counts as that of an unknown user: it must
+ * not lock the user's password out. The name of an unknown user counts as a typed one does.
  */
 export async function byPasskey(
   context: AuthContext,
   { answer, only }: { readonly answer: PasskeyAnswer; readonly only: string },
 ): Promise<{ readonly user: string; readonly proof: Proof }> {
-  const handle = answer.assertion.userHandle.toString("hex");
-  const known = await userOfHandle(context.storage, handle);
-  const isMeant = known !== undefined && (only === "" || only === known);
+  const { assertion } = answer;
+  const owner = await ownerOf(context, assertion);
+  const isMeant = owner !== undefined && (only === "" || only === owner);
   const proof: Proof = {
     check: (claimed) => useAssertion(context, claimed, { answer, purpose: { scope: "login" } }),
     wrong: wrongPasskey,
   };
-  return { user: isMeant ? known : `passkey of ${createHash("sha256").update(handle).digest("hex")}`, proof };
+  return { user: isMeant ? owner : `passkey of ${createHash("sha256").update(assertion.userHandle).digest("hex")}`, proof };
+}
+
+/** The user to whom the handle in an answer was given, and who has this passkey. */
+async function ownerOf({ storage }: Pick<AuthContext, "storage">, { userHandle, credentialId }: Assertion): Promise<string | undefined> {
+  const user = await userOfHandle(storage, userHandle.toString("hex"));
+  if (user === undefined) return undefined;
+  const { passkeys = [] } = (await readPasskeys(storage, user, await readUserId(storage, user))) ?? {};
+  return passkeys.some((one) => one.credential_id === credentialId.toString("base64url")) ? user : undefined;
 }

@@ -102,9 +102,9 @@ describe("an assertion", () => {
     expect(answers.map(String)).toEqual(Array.from({ length: 4 }, () => String(answers[0])));
     expect(answers[0]).toMatchObject({ code: "unauthenticated" });
     expect((await t.events("user.login")).filter(({ success }) => success === false).map(({ user }) => user)).toEqual([
-      "alice",
       "(unknown passkey)",
-      "bob",
+      "(unknown passkey)",
+      "(unknown passkey)",
       "alice",
     ]);
   });
@@ -141,6 +141,17 @@ describe("an assertion", () => {
     await expect(logIn(authenticator)).rejects.toMatchObject({ code: "limit" });
     await expect(world.open()).rejects.toMatchObject({ code: "limit" });
     await logIn(authenticator, {}, { address: "192.0.2.1:1" });
+  });
+
+  test("of a passkey that its user has removed does not lock the user's other ways to log in", async () => {
+    const { mine, authenticator } = await withPasskey();
+    const second = softwareAuthenticator();
+    await add(mine, second, { name: "key" });
+    const [phone] = (await proxy.listPasskeys({}, mine)).passkeys;
+    await proxy.removePasskey({ id: phone?.id ?? "", password: alice.password, code: world.code() }, mine);
+    for (let tries = 0; tries < 5; tries += 1) await expect(logIn(authenticator)).rejects.toMatchObject({ code: "unauthenticated" });
+    await world.open();
+    await logIn(second);
   });
 
   test.for(["credentialId", "clientData", "authenticatorData", "signature", "userHandle"] as const)(

@@ -56,7 +56,9 @@ export function wrongPasskey(locked: Date | undefined): PlatformError {
 }
 
 function lateError(): PlatformError {
-  return new PlatformError("denied", "the answer of the passkey came too late or a second time, or belongs to another page or browser", { hint: "try again" });
+  return new PlatformError("denied", "the answer of the passkey came too late or a second time, or belongs to another page or browser", {
+    hint: "try again",
+  });
 }
 
 /** Whether an authenticator's count of its uses has not gone up. Authenticators that do not count, as those of synced passkeys, always send 0. Pure. */
