@@ -39,7 +39,7 @@ export async function openSession(context: AuthContext, ask: OpenSessionAsk): Pr
 
 /** Opens a session for a passkey. Throws as `loginWith`, and `denied` for a challenge that does not count any more. */
 export async function openSessionByPasskey(context: AuthContext, { user: only, answer, address, userAgent }: PasskeyLogin): Promise<OpenedSession> {
-  const { user, proof } = await byPasskey(context, { answer, only });
+  const { user, proof } = await byPasskey(context, { answer, only, address });
   return await openWith(context, { user, proof, address, userAgent, method: "passkey" });
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { clientNetwork } from "../../limits/request-limit.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { Proof } from "../login/login.ts";
 import { readUserId } from "../users/users.ts";
@@ -9,11 +9,11 @@ import type { Assertion } from "./webauthn.ts";
 /**
  * A passkey is password and code in one: its authenticator has verified the user. The user of an answer, and the proof for `loginWith`. `only`: the only user who
  * may log in; empty: any. A passkey that is none of the user's, as one that was removed here and not from its device, counts as that of an unknown user: it must
- * not lock the user's password out. The name of an unknown user counts as a typed one does.
+ * not lock the user's password out. All unknown ones of a network count under one name, as a typed one does: strangers can make up any number of handles.
  */
 export async function byPasskey(
   context: AuthContext,
-  { answer, only }: { readonly answer: PasskeyAnswer; readonly only: string },
+  { answer, only, address }: { readonly answer: PasskeyAnswer; readonly only: string; readonly address: string },
 ): Promise<{ readonly user: string; readonly proof: Proof }> {
   const { assertion } = answer;
   const owner = await ownerOf(context, assertion);
@@ -22,7 +22,7 @@ export async function byPasskey(
     check: (claimed) => useAssertion(context, claimed, { answer, purpose: { scope: "login" } }),
     wrong: wrongPasskey,
   };
-  return { user: isMeant ? owner : `passkey of ${createHash("sha256").update(assertion.userHandle).digest("hex")}`, proof };
+  return { user: isMeant ? owner : `unknown passkey from ${clientNetwork(address)}`, proof };
 }
 
 /** The user to whom the handle in an answer was given, and who has this passkey. */

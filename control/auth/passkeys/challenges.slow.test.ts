@@ -1,5 +1,7 @@
+import { randomBytes } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { PlatformError } from "../../../core/errors/platform-error.ts";
 import { browserAddress, by, from } from "../../../test/inside/auth-with-browser.ts";
 import { type AuthWithPasskeys, authWithPasskeys, browser, challengeOf, origin, rpId, site } from "../../../test/inside/auth-with-passkeys.ts";
 import { addUser } from "../../../test/inside/open-auth.ts";
@@ -110,6 +112,23 @@ test("a challenge costs nothing to make: strangers store nothing", async () => {
   const before = storedKeys().length;
   for (let asks = 0; asks < 20; asks += 1) await startLogin();
   expect(storedKeys()).toHaveLength(before);
+});
+
+test("made-up handles from one address store what one of them does, and keep nobody there from logging in", async () => {
+  const { authenticator } = await withPasskey();
+  const address = "203.0.113.9:1";
+  const challenge = await startLogin(address);
+  const before = storedKeys().length;
+  const answers: unknown[] = [];
+  for (let tries = 0; tries < 6; tries += 1) {
+    const stranger = softwareAuthenticator();
+    stranger.userHandle = randomBytes(32);
+    answers.push(await logIn(stranger, { challenge }, { address }).catch(({ code }: PlatformError) => code));
+  }
+  expect(answers).toEqual([...Array.from({ length: 5 }, () => "unauthenticated"), "limit"]);
+  // The count for the address, and that for the name.
+  expect(storedKeys()).toHaveLength(before + 2);
+  await logIn(authenticator, {}, { address });
 });
 
 test.for([
