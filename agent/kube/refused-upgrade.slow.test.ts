@@ -127,6 +127,16 @@ describe("a terminal over a WebSocket, which would begin with its request", () =
     expect(service.calls).toMatchObject([{ offset: 0 }]);
   });
 
+  test.each([200, 302, 502, 504])("that is answered with %i, as a gateway may after passing the request on, is a session", async (status) => {
+    const service = await world.service({ access: { sessionRecording: "node" } });
+    world.onUpgrade = (_request, socket) => void socket.end(`HTTP/1.1 ${status} No\r\nContent-Length: 0\r\n\r\n`);
+    const { tls, events } = await enterSeen(world, {}, service);
+    tls.write(terminal);
+    await expect.poll(() => events.map(({ event }) => event)).toEqual(expect.arrayContaining(["session.start", "exec", "session.end"]));
+    await service.recordings.sendRest();
+    expect(service.calls).toMatchObject([{ offset: 0 }]);
+  });
+
   test("whose request cannot be recorded is not asked for", async () => {
     const record = async (): Promise<void> => await Promise.reject(new PlatformError("unavailable", "no space left on the disk"));
     const { tls, seen } = await enterSeen(world, { record });

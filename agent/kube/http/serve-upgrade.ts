@@ -133,6 +133,7 @@ function portTap(protocol: StreamProtocol, chosen: string | undefined, { events 
 interface Answered {
   /** `chosen`: the sub-protocol of a WebSocket. Before the client has the answer. */
   readonly agreed: (chosen: string | undefined) => Promise<StreamTap>;
+  /** Nothing has begun. */
   readonly refused?: () => void;
 }
 
@@ -141,7 +142,8 @@ async function passUpgrade(wanted: Wanted, life: UpgradeLife, { agreed, refused 
   const { session, socket, note } = life;
   const answer = await upgradeUpstream(wanted, life);
   if (!("upgraded" in answer)) {
-    refused?.();
+    // Any other status may be that of a gateway which has passed the request on.
+    if (answer.status >= 400 && answer.status < 500) refused?.();
     return await passRefusal(answer, life.socket, { signal: life.signal, onStatus: (...end) => note.end(...end) });
   }
   const { upgraded, head } = answer;
