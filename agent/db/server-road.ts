@@ -122,7 +122,6 @@ async function secureServer(database: Database, { socket, alpn, host, credential
     privateKey,
     insecure: finishes || tls.mode !== "verify-full",
     groups,
-    isSmall: true,
   };
   const peer = `the server of database ${name}`;
   const hint = "check the server's certificate (tctl auth sign --format=db) and the database's tls settings";

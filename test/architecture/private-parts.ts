@@ -59,8 +59,6 @@ export const memoryTricks: readonly MemoryTrick[] = [
 
 /** Files for what Node does not offer otherwise, and what fails without them. */
 export const nodeNeeds: Readonly<Record<string, string>> = {
-  "core/node-internals/begin-small.ts":
-    "an idle session at a database has a buffer of 4 KiB in place of 64 to its server (core/node-internals/begin-small.test.ts)",
   "core/node-internals/descriptor-of.ts":
     "a reload hands its listening sockets over (core/transport/listen-sockets.test.ts); peers that vanish are found (agent/service/watch-peer.slow.test.ts)",
   "core/node-internals/set-high-water-mark.ts": "a user's many requests that are not read hold little at an agent (agent/kube/one-user.slow.test.ts)",

@@ -2,7 +2,6 @@ import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { type ConnectionOptions, connect, getCACertificates, type TLSSocket } from "node:tls";
 import { PlatformError } from "../../errors/platform-error.ts";
-import { beginSmall } from "../../node-internals/begin-small.ts";
 import { gatherPieces } from "../../node-internals/gather-pieces.ts";
 import { makeTls } from "../../node-internals/make-tls.ts";
 import { type Attempt, ignoreError } from "./attempt.ts";
@@ -22,8 +21,6 @@ export interface TlsOptions {
   readonly insecure?: boolean | undefined;
   /** Of the key exchange; default: OpenSSL's own. */
   readonly groups?: string | undefined;
-  /** For one of many connections that mostly wait: the buffer for what arrives begins small. */
-  readonly isSmall?: boolean;
 }
 
 /**
@@ -41,7 +38,6 @@ export async function startTls(
     const options = connectionOptions(socket, tls);
     // Records of one byte, while nobody reads.
     secure = gatherPieces(makeTls(socket, () => connect(options)));
-    if (tls.isSmall === true) beginSmall(socket, secure);
   } catch (cause) {
     socket.destroy();
     throw new PlatformError("invalid", `TLS to ${peer} cannot start: the certificate, its key or an authority is unusable`, { cause });
