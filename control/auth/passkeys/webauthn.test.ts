@@ -43,6 +43,7 @@ test("an attestation with a manufacturer's certificate, and one with any bytes b
   await fc.assert(
     fc.asyncProperty(hostile, fc.integer({ min: 0, max: made.attestationObject.length - 1 }), async (bytes, cut) => {
       const attestationObject = Buffer.concat([made.attestationObject.subarray(0, cut), bytes]);
+      fc.pre(!made.attestationObject.equals(attestationObject.subarray(0, made.attestationObject.length)));
       const found = await newCredentialOf({ ...made, attestationObject }, challenge, site);
       // Where only the last bytes differ, it is another key of the same form.
       expect(found?.publicKey).not.toBe((await newCredentialOf(made, challenge, site))?.publicKey);
