@@ -84,16 +84,20 @@ export interface PasskeyRemoval {
   readonly proof?: { readonly password: string; readonly code: string } | undefined;
 }
 
-/** Removes a passkey of the user, by password and code or by an answer of a passkey. `gone` takes the browser's question away. Throws CallError. */
-export async function removePasskey({ id, proof }: PasskeyRemoval, gone: AbortSignal): Promise<void> {
+/**
+ * Removes a passkey of the user, by password and code or by an answer of a passkey. Returns the number of other sessions in browsers, which end. `gone` takes the
+ * browser's question away. Throws CallError.
+ */
+export async function removePasskey({ id, proof }: PasskeyRemoval, gone: AbortSignal): Promise<number> {
   const path = `/passkeys/${encodeURIComponent(id)}`;
   const offer = async (): Promise<AssertionOptions> => await call<AssertionOptions>(`${path}/challenge`, { method: "POST", body: {} });
   // With a password it is asked only which credential the browser may forget; there is none at an address without passkeys.
   const options = proof === undefined ? await offer() : canForgetPasskeys() ? await offer().catch(() => undefined) : undefined;
   const body = proof ?? { passkey: options && (await assertion(options, gone)).toJSON() };
-  await call(`${path}/removal`, { method: "POST", body });
+  const { ended } = await call<{ ended: number }>(`${path}/removal`, { method: "POST", body });
   const removed = options && (await credentialOf(id, options).catch(() => undefined));
   if (options !== undefined && removed !== undefined) forgetPasskey(options.rpId, removed);
+  return ended;
 }
 
 async function assertion(options: AssertionOptions, gone: AbortSignal): Promise<PublicKeyCredential> {

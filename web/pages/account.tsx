@@ -52,7 +52,7 @@ export function Account() {
       </section>
       <section>
         <h2>Passkeys</h2>
-        <Passkeys key={turn} />
+        <Passkeys key={turn} changed={changed} />
       </section>
       <Secrets user={user} changed={changed} />
       {isAsked && (

@@ -14,9 +14,10 @@ import { type Column, Table } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
 import { browserName } from "../text/browser-name.ts";
 import { noPasskeys } from "../text/passkey-place.ts";
+import { besidesText } from "./remove-passkeys-field.tsx";
 
-/** The user's passkeys: which there are, another one, and their removal. */
-export function Passkeys() {
+/** The user's passkeys: which there are, another one, and their removal. `changed` is called once other sessions have ended with one. */
+export function Passkeys({ changed }: { readonly changed: () => void }) {
   const [adding, setAdding] = useState(false);
   const [removed, setRemoved] = useState<Passkey>();
   const loaded = useLoaded("passkeys", listPasskeys);
@@ -27,11 +28,12 @@ export function Passkeys() {
     // One whose answer did not come may have been added.
     loaded.reload();
   };
-  const after = (text: string): void => {
+  const after = (text: string, ended = 0): void => {
     notify(text);
     setAdding(false);
     setRemoved(undefined);
     loaded.reload();
+    if (ended > 0) changed();
   };
   return (
     <>
@@ -56,7 +58,7 @@ export function Passkeys() {
           passkey={removed}
           canAnswer={unable === undefined}
           close={() => setRemoved(undefined)}
-          done={() => after(`The passkey ${removed.name} has been removed. Remove it from your device too.`)}
+          done={(ended) => after(`The passkey ${removed.name} has been removed. Remove it from your device too.${besidesText(ended, {})}`, ended)}
         />
       )}
     </>
@@ -145,14 +147,14 @@ interface RemoveFacts {
   /** Whether a passkey can answer here. */
   readonly canAnswer: boolean;
   readonly close: () => void;
-  readonly done: () => void;
+  readonly done: (ended: number) => void;
 }
 
 function RemoveDialog({ user, passkey: { id, name }, canAnswer, close, done }: RemoveFacts) {
   const { failure, isBusy, onSubmit } = useSending(async (form, gone) => {
     const password = formText(form, "password");
     // The form without a password asks for a passkey.
-    await removePasskey({ id, proof: password === "" ? undefined : { password, code: codeOf(form) } }, gone);
+    return await removePasskey({ id, proof: password === "" ? undefined : { password, code: codeOf(form) } }, gone);
   }, done);
   return (
     <Dialog title={`Remove passkey ${name}?`} close={close}>

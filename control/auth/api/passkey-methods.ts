@@ -44,8 +44,8 @@ export function passkeyMethods({ context, rateLimit }: Api): Handlers<PasskeyMet
     },
     startPasskeyRemoval: async ({ site, id }, caller) => challengeMessage(await startRemoval(context, { ...asked(caller), id, site: siteOf(site) })),
     removePasskey: async ({ id, password, code, passkey }, caller) => {
-      await removePasskey(context, { ...asked(caller), id }, passkey === undefined ? { password, code } : { answer: passkeyAnswer(passkey) });
-      return {};
+      const proof = passkey === undefined ? { password, code } : { answer: passkeyAnswer(passkey) };
+      return { ended: await removePasskey(context, { ...asked(caller), id }, proof) };
     },
   };
 }

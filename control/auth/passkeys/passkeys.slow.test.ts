@@ -238,6 +238,25 @@ describe("own passkeys", () => {
     await world.open();
   });
 
+  test.for(["password", "passkey"] as const)(
+    "are removed by a %s: the user's other sessions, which they may have opened, end with one",
+    async (way) => {
+      const { mine, authenticator } = await withPasskey();
+      const opened = await logIn(authenticator);
+      const [phone] = (await proxy.listPasskeys({}, mine)).passkeys;
+      const id = phone?.id ?? "";
+      const answer = async () => {
+        const { challenge } = await proxy.startPasskeyRemoval({ site, id }, mine);
+        return { passkey: { assertion: authenticator.assert({ challenge, origin, rpId }), site } };
+      };
+      const proof = way === "password" ? { password: alice.password, code: world.code() } : await answer();
+      expect(await proxy.removePasskey({ id, ...proof }, mine)).toMatchObject({ ended: 1 });
+      await expect(proxy.getBrowserSession({}, by(opened))).rejects.toMatchObject({ code: "unauthenticated" });
+      expect(await proxy.getBrowserSession({}, mine)).toMatchObject({ user: "alice" });
+      expect(await t.events("browser_session.end")).toMatchObject([{ user: "alice", sid: opened.id, "addr.remote": browserAddress }]);
+    },
+  );
+
   test("a confirmation is for its passkey, its session and its user", async () => {
     const { mine, authenticator } = await withPasskey();
     const second = softwareAuthenticator();

@@ -1,6 +1,8 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { AuthContext } from "../auth-context.ts";
+import { otherSessions, reportEnded } from "../browser-sessions/end-sessions.ts";
 import { proveAgain } from "../browser-sessions/prove-again.ts";
+import type { StoredSession } from "../browser-sessions/stored-session.ts";
 import { byPassword } from "../login/login.ts";
 import type { PasskeySite } from "./challenges.ts";
 import { confirmByPasskey, type OfferedChallenge, startConfirmation } from "./confirm-by-passkey.ts";
@@ -26,24 +28,40 @@ export async function startRemoval(context: AuthContext, ask: OwnPasskey & { rea
   return await startConfirmation(context, { ...removalOf(ask), site: ask.site });
 }
 
-/** Removes a passkey of the user, for password and one-time code or for an assertion of a passkey. Throws `not_found`, `denied`, `limit`; recorded. */
-export async function removePasskey(context: AuthContext, ask: OwnPasskey, proof: RemovalProof): Promise<void> {
+/**
+ * Removes a passkey of the user, for password and one-time code or for an assertion of a passkey. All other sessions of the user in browsers end with it, as with a
+ * new password: whoever had the passkey may have opened them. Returns their number. Throws `not_found`, `denied`, `limit`; recorded.
+ */
+export async function removePasskey(context: AuthContext, ask: OwnPasskey, proof: RemovalProof): Promise<number> {
+  const ended = await remove(context, ask, proof);
+  reportEnded(context, ended, ask.address);
+  return ended.length;
+}
+
+async function remove(context: AuthContext, ask: OwnPasskey, proof: RemovalProof): Promise<readonly StoredSession[]> {
   const { user, address } = ask;
   const device = deviceName(await find(context, ask));
   if ("password" in proof) {
     const way = { user, address, proof: byPassword(context, proof), event: "mfa.delete", device } as const;
-    await proveAgain(context, way, async () => ({ result: undefined, writes: await removal(context, ask) }));
-    return;
+    return await proveAgain(context, way, async () => {
+      const { ended, writes } = await removal(context, ask);
+      return { result: ended, writes };
+    });
   }
   const event = { event: "mfa.delete", user, mfa_device: device, "addr.remote": address } as const;
   try {
     await confirmByPasskey(context, { ...removalOf(ask), answer: proof.answer, address });
-    await context.queues(`login ${user}`, async () => await context.storage.batch(await removal(context, ask)));
+    const ended = await context.queues(`login ${user}`, async () => {
+      const { ended: sessions, writes } = await removal(context, ask);
+      await context.storage.batch(writes);
+      return sessions;
+    });
+    context.audit.emit({ ...event, success: true });
+    return ended;
   } catch (thrown) {
     context.audit.emitRefusal({ ...event, success: false, error: thrown instanceof PlatformError ? thrown.message : "internal error" });
     throw thrown;
   }
-  context.audit.emit({ ...event, success: true });
 }
 
 function removalOf({ user, userId, sessionId, id }: OwnPasskey) {
@@ -57,11 +75,12 @@ async function find({ storage }: Pick<AuthContext, "storage">, { user, userId, i
 }
 
 /** The handle stays with a user who has none left: authenticators then know the user again. */
-async function removal({ storage }: Pick<AuthContext, "storage">, { user, userId, id }: OwnPasskey) {
-  const before = await readPasskeys(storage, user, userId);
+async function removal(context: AuthContext, { user, userId, sessionId, id }: OwnPasskey) {
+  const before = await readPasskeys(context.storage, user, userId);
   const left = before?.passkeys.filter((one) => idOf(one) !== id) ?? [];
   if (before === undefined || left.length === before.passkeys.length) throw notFound();
-  return [passkeysWrite(user, { ...before, passkeys: left }, before)];
+  const { sessions: ended, removals } = await otherSessions(context, { user, id: sessionId });
+  return { ended, writes: [passkeysWrite(user, { ...before, passkeys: left }, before), ...removals] };
 }
 
 function notFound(): PlatformError {

@@ -3,14 +3,12 @@ import { newAuthenticatorSchema } from "../../../core/api/web/authenticator.ts";
 import type { Api } from "./api/api.ts";
 import { apiRoute } from "./api/api-route.ts";
 import { qrPath, secretOf } from "./authenticator-picture.ts";
-import { loginSchema, type SessionServices } from "./session-routes.ts";
+import { endedSchema, loginSchema, type SessionServices } from "./session-routes.ts";
 
 const proofSchema = loginSchema.omit({ user: true });
 /** `remove_passkeys`: all of the user's, with the change. */
 const withPasskeys = { remove_passkeys: z.boolean().default(false) };
 const newPasswordSchema = proofSchema.extend({ new_password: z.string().min(1).max(1024), ...withPasskeys });
-/** Number of other sessions that ended. */
-const endedSchema = z.object({ ended: z.int() });
 
 /**
  * The user's own password and authenticator, each changed for the password and a code; the user's other sessions in browsers end with it, and with

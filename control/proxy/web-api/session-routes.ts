@@ -27,6 +27,9 @@ export const loginSchema = z.strictObject({
   code: z.string().trim().min(1).max(16),
 });
 
+/** Number of other sessions that ended. */
+export const endedSchema = z.object({ ended: z.int() });
+
 /** `user`: the only one who may log in; left out: any. */
 const passkeyLoginSchema = z.strictObject({ user: loginSchema.shape.user.optional(), passkey: assertionSchema });
 

@@ -144,7 +144,9 @@ describe("passkeys in the API", () => {
     const { challenge, rpId, allowCredentials } = asked.body as unknown as AssertionOptions;
     expect(allowCredentials.map((one) => one.id)).toEqual([json(authenticator.credentialId)]);
     const passkey = assertionJson(authenticator.assert({ challenge, origin, rpId }));
-    expect((await post(`/passkeys/${id}/removal`, { passkey }, session)).status).toBe(204);
+    const removed = await post(`/passkeys/${id}/removal`, { passkey }, session);
+    // The session of the password, and those that the passkey has opened.
+    expect([removed.status, removed.body]).toEqual([200, { ended: 2 }]);
     expect((await post(`/passkeys/${id}/removal`, { passkey }, session)).status).toBe(404);
     expect((await logIn(authenticator)).status).toBe(401);
     // A list that names nothing of the user whom it might be.

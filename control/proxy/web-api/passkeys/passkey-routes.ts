@@ -16,7 +16,7 @@ import type { HostPort } from "../../../../core/transport/host-port.ts";
 import type { Api } from "../api/api.ts";
 import { apiRoute } from "../api/api-route.ts";
 import type { PingFacts } from "../ping.ts";
-import { loginSchema } from "../session-routes.ts";
+import { endedSchema, loginSchema } from "../session-routes.ts";
 import { answerSeconds, assertionMessage, fromBase64, passkeyCookie, passkeySite, toBase64, waitingBrowser } from "./passkey-browser.ts";
 
 export interface PasskeyServices {
@@ -24,6 +24,8 @@ export interface PasskeyServices {
   readonly clusterName: string;
   /** Current facts: ports are known once they are bound. */
   readonly ping: () => PingFacts;
+  /** Called once sessions have ended, so that what began from them ends here at once. */
+  readonly sessionsEnded: () => void;
 }
 
 const nameText = z.string().trim().min(1).max(64);
@@ -114,7 +116,7 @@ function addOwn(api: Api, { clusterName, ping }: PasskeyServices): void {
   });
 }
 
-function addRemoval(api: Api, { ping }: PasskeyServices): void {
+function addRemoval(api: Api, { ping, sessionsEnded }: PasskeyServices): void {
   apiRoute(api, {
     method: "POST",
     path: "/webapi/v1/passkeys/:id/challenge",
@@ -128,12 +130,14 @@ function addRemoval(api: Api, { ping }: PasskeyServices): void {
   apiRoute(api, {
     method: "POST",
     path: "/webapi/v1/passkeys/:id/removal",
-    summary: "Removes a passkey of the user, for the password and a code or for an answer of a passkey.",
-    schema: { params, body: z.union([passwordProof, z.strictObject({ passkey: assertionSchema })]) },
+    summary:
+      "Removes a passkey of the user, for the password and a code or for an answer of a passkey, and ends the user's other sessions in browsers.",
+    schema: { params, body: z.union([passwordProof, z.strictObject({ passkey: assertionSchema })]), answer: endedSchema },
     handler: async ({ auth, params: { id }, body, request }) => {
       const passkey = "passkey" in body ? { assertion: assertionMessage(body.passkey), site: passkeySite(request, ping()) } : undefined;
-      await auth.removePasskey(passkey === undefined ? { id, ...("password" in body && body) } : { id, passkey });
-      return undefined;
+      const { ended } = await auth.removePasskey(passkey === undefined ? { id, ...("password" in body && body) } : { id, passkey });
+      sessionsEnded();
+      return { ended };
     },
   });
 }
