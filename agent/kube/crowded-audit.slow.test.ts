@@ -10,7 +10,7 @@ import { silentLog } from "../../core/log/log.ts";
 import { openSpool, type Spool } from "../audit/spool.ts";
 import { HeldRoom } from "../audit/spool-room.ts";
 import { apiWorldOfFile, kubeRole } from "./testing/api-world.ts";
-import { enterSeen, podPath, spdyRequest } from "./testing/upgrade-client.ts";
+import { enterSeen, podPath, socketHead, socketRequest, spdyRequest } from "./testing/upgrade-client.ts";
 
 const world = await apiWorldOfFile();
 let folder: string;
@@ -138,6 +138,49 @@ test("no program begins while there is no room", async () => {
   await seen.ended;
   expect(seen.bytes.toString()).toMatch(/^HTTP\/1\.1 503 /);
   expect(world.requests).toEqual([]);
+});
+
+test("a program over a WebSocket, which begins with its request, has room for its beginning from before", async () => {
+  const spool = await openSpool({ folder, clusterName: "inside", log: silentLog, maxBytes: 100_000 });
+  const fill = async (): Promise<void> => {
+    for (const length of [1_700, 1]) while (await recorded({ event: "auth", error: "x".repeat(length) }));
+  };
+  const recorded = async (facts: AuditFacts): Promise<boolean> =>
+    await spool.record(facts).then(
+      () => true,
+      () => false,
+    );
+  world.onUpgrade = (_request, socket) => void fill().then(() => socket.write(socketHead));
+  const { tls, seen } = await enterSeen(world, { deps: { audit: spool } });
+  tls.write(socketRequest(`${podPath}/exec?command=id&stdout=true`, "v5.channel.k8s.io"));
+  await seen.until("\r\n\r\n");
+  expect(seen.bytes.toString()).toMatch(/^HTTP\/1\.1 101 /);
+  const lines: string[] = [];
+  for (let batch = await spool.next(); batch !== undefined; batch = await spool.next()) {
+    lines.push(...batch.events);
+    await spool.remove(batch);
+  }
+  const events = lines.map((line) => JSON.parse(line) as object);
+  expect(events).toContainEqual(expect.objectContaining({ event: "session.start", kubernetes_pod_name: "web-1" }));
+  expect(events).toContainEqual(expect.objectContaining({ event: "exec", command: "id" }));
+  tls.destroy();
+  await spool.close();
+});
+
+test("a program over a WebSocket is not asked for while there is no room for its beginning", async () => {
+  let left = 1;
+  const { tls, seen } = await enterSeen(world, {
+    deps: {
+      audit: audit(() => {
+        left -= 1;
+        return left >= 0;
+      }),
+    },
+  });
+  tls.write(socketRequest(`${podPath}/exec?command=id&stdout=true`, "v5.channel.k8s.io"));
+  await seen.ended;
+  expect(seen.bytes.toString()).toMatch(/^HTTP\/1\.1 503 .*cannot record requests right now/s);
+  expect(world.requests.filter(({ url }) => url.includes("/exec"))).toEqual([]);
 });
 
 test("of several objects those are deleted for whose events there is room", async () => {

@@ -54,15 +54,11 @@ export class RequestNote {
    */
   async admit(signal: AbortSignal, events: 1 | 2 = 1): Promise<void> {
     const isRecorded = this.#isRecorded;
-    if (isRecorded) this.#room = await this.#hold({ bytes: events * (bytesOf(this.#event(0)) + unknownBytes), waitMs: roomMs });
+    if (isRecorded) this.#room = await hold(this.#session, { bytes: events * (bytesOf(this.#event(0)) + unknownBytes), waitMs: roomMs });
     signal.throwIfAborted();
     if (!isRecorded || this.#room !== undefined) return;
     this.#isCrowdedOut = true;
-    throw new PlatformError(
-      "unavailable",
-      "this agent cannot record requests right now: too many of yours or of all users are running, or too many audit events are waiting for the auth service",
-      { hint: "try again in a moment" },
-    );
+    throw crowdedError();
   }
 
   /** There was no room for it. */
@@ -107,13 +103,9 @@ export class RequestNote {
    */
   async #record(event: AuditFacts, isRefusal: boolean): Promise<void> {
     const { deps } = this.#session;
-    using room = this.#room ?? (await this.#hold({ bytes: bytesOf(event) + unknownBytes, waitMs: 0, part: isRefusal ? "refusals" : undefined }));
+    using room =
+      this.#room ?? (await hold(this.#session, { bytes: bytesOf(event) + unknownBytes, waitMs: 0, part: isRefusal ? "refusals" : undefined }));
     if (room !== undefined) await recordOrLog(deps, event, room);
-  }
-
-  async #hold({ part, ...wanted }: Omit<RoomAsk, "owner"> & Pick<MassOwner, "part">): Promise<HeldRoom | undefined> {
-    const { deps, user } = this.#session;
-    return await deps.audit.hold({ ...wanted, owner: { service: "kube", user: user.name, part } });
   }
 
   #event(status: number) {
@@ -151,6 +143,29 @@ const unread: ClientRequest = { method: "", target: "", hosts: [], headers: [], 
 /** Records that a message was refused which could not be read as a request. Never throws. */
 export function noteUnread(status: number, error: PlatformError, session: KubeSession): void {
   new RequestNote(unread, session).end(status, error);
+}
+
+/** Room for these events of what is about to begin. Throws `unavailable` when there is none for some seconds. */
+export async function roomFor(session: KubeSession, events: readonly AuditFacts[]): Promise<HeldRoom> {
+  const bytes = events.reduce((sum, event) => sum + bytesOf(event) + unknownBytes, 0);
+  const room = await hold(session, { bytes, waitMs: roomMs });
+  if (room === undefined) throw crowdedError();
+  return room;
+}
+
+async function hold(
+  { deps, user }: KubeSession,
+  { part, ...wanted }: Omit<RoomAsk, "owner"> & Pick<MassOwner, "part">,
+): Promise<HeldRoom | undefined> {
+  return await deps.audit.hold({ ...wanted, owner: { service: "kube", user: user.name, part } });
+}
+
+function crowdedError(): PlatformError {
+  return new PlatformError(
+    "unavailable",
+    "this agent cannot record requests right now: too many of yours or of all users are running, or too many audit events are waiting for the auth service",
+    { hint: "try again in a moment" },
+  );
 }
 
 function bytesOf(event: AuditFacts): number {

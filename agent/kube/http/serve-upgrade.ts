@@ -90,7 +90,10 @@ async function serveWanted(wanted: Wanted, life: UpgradeLife): Promise<void> {
     await passUpgrade(wanted, life, { agreed: async (chosen) => (ports === undefined ? blindTap : portTap(wanted.protocol, chosen, ports)) });
     return;
   }
-  const prepare = async (): Promise<ProgramSession> => await ProgramSession.prepare(program, session, (why) => over.abort(why));
+  // Over a WebSocket the program starts with the request, over SPDY with the client's streams after the answer.
+  const startsWithRequest = wanted.protocol === "websocket";
+  const end = (why: PlatformError): void => over.abort(why);
+  const prepare = async (): Promise<ProgramSession> => await ProgramSession.prepare(program, session, { startsWithRequest, end });
   let running: ProgramSession | undefined;
   let mayHaveRun = false;
   const agreed = async (chosen: string | undefined): Promise<StreamTap> => {
@@ -106,8 +109,7 @@ async function serveWanted(wanted: Wanted, life: UpgradeLife): Promise<void> {
   };
   let reason: PlatformError | undefined;
   try {
-    // Over a WebSocket the program starts with the request, over SPDY with the client's streams after the answer.
-    if (wanted.protocol === "websocket") {
+    if (startsWithRequest) {
       running = await prepare();
       await life.note.announce();
       mayHaveRun = true;

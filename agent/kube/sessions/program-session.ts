@@ -1,4 +1,5 @@
 import { clipCommand } from "../../../core/audit/audit-event.ts";
+import type { AuditFacts } from "../../../core/audit/audit-events.ts";
 import { confirmedBy } from "../../../core/audit/recorded-user.ts";
 import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { StatusText } from "../../../core/kubernetes/program-exit.ts";
@@ -6,13 +7,14 @@ import type { OpenRecording } from "../../../core/recording-spool/recording-spoo
 import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/required-recording.ts";
 import { type TerminalWriter, terminalRecording } from "../../../core/recording-spool/terminal-writer.ts";
 import { recordedAt } from "../../../core/resources/recording.ts";
+import type { HeldRoom } from "../../audit/spool-room.ts";
 import { recordOrLog } from "../../service/record-or-log.ts";
 import { recordResizes } from "../../session-join/record-resizes.ts";
 import type { SharedFacts, SharedTerminal } from "../../session-join/shared-terminal.ts";
 import type { TerminalSize } from "../../session-join/terminal-size.ts";
 import type { Judged, StreamTarget } from "../http/judged.ts";
 import type { ProgramQuery } from "../http/program-query.ts";
-import { namesOf } from "../http/request-note.ts";
+import { namesOf, roomFor } from "../http/request-note.ts";
 import type { KubeSession } from "../kube-session.ts";
 import type { ProgramInserts } from "../streams/insertion.ts";
 import type { ProgramEvents } from "../streams/stream-tap.ts";
@@ -26,6 +28,13 @@ export interface Program {
   readonly judged: Judged;
   readonly stream: StreamTarget;
   readonly query: ProgramQuery;
+}
+
+export interface ProgramLife {
+  /** The program may run as soon as the API server is asked. */
+  readonly startsWithRequest: boolean;
+  /** Ends the connection. */
+  readonly end: (why: PlatformError) => void;
 }
 
 /** How the connection to a program ended. */
@@ -52,15 +61,28 @@ export class ProgramSession {
   readonly #resized = recordResizes((size) => this.#recordSize(size), this.#over.signal);
   #stopWatch: () => void = () => {};
   readonly #status = new StatusText();
+  /** Events of the beginning that are not recorded yet, the first one of the session. */
+  readonly #beginning: AuditFacts[];
+  /** For those, of a program that starts with its request. */
+  #room: HeldRoom | undefined;
   #hasStarted = false;
   #hasRun = false;
 
-  /** Before it begins. `end` ends the connection. Throws PlatformError when its terminal cannot be recorded and has to be: the program does not start then. */
-  static async prepare(program: Program, session: KubeSession, end: (why: PlatformError) => void): Promise<ProgramSession> {
+  /**
+   * Before it begins. Throws PlatformError when its terminal cannot be recorded and has to be, or, of one that starts with its request, when there is no room for the events
+   * of its beginning: the program does not start then.
+   */
+  static async prepare(program: Program, session: KubeSession, { startsWithRequest, end }: ProgramLife): Promise<ProgramSession> {
     const { namespace, pod } = program.stream;
     const facts = await podFacts(session, { namespace, name: pod, container: program.query.container });
     const prepared = new ProgramSession(program, session, facts);
-    await prepared.#record(end);
+    if (startsWithRequest) prepared.#room = await roomFor(session, prepared.#beginning);
+    try {
+      await prepared.#record(end);
+    } catch (thrown) {
+      prepared.#giveBackRoom();
+      throw thrown;
+    }
     return prepared;
   }
 
@@ -69,6 +91,7 @@ export class ProgramSession {
     this.#session = session;
     this.#facts = sessionFields(program, session, pod);
     this.#started = this.#now();
+    this.#beginning = this.#beginningEvents();
     this.#events = {
       onOutput: (bytes) => {
         this.#shared?.show(bytes);
@@ -81,12 +104,15 @@ export class ProgramSession {
 
   /** The API server has agreed to run it. Throws PlatformError when that cannot be recorded. */
   async run(): Promise<ProgramEvents> {
-    await this.#session.deps.audit.record(this.#startEvent());
-    this.#hasStarted = true;
-    this.#hasRun = true;
-    this.#recording?.release();
-    const command = this.#commandEvent();
-    if (command !== undefined) await this.#session.deps.audit.record(command);
+    const { audit } = this.#session.deps;
+    for (let event = this.#beginning[0]; event !== undefined; event = this.#beginning[0]) {
+      await audit.record(event, { room: this.#room });
+      this.#beginning.shift();
+      this.#hasStarted = true;
+      this.#hasRun = true;
+      this.#recording?.release();
+    }
+    this.#giveBackRoom();
     return this.#events;
   }
 
@@ -105,8 +131,9 @@ export class ProgramSession {
     if (this.#shared !== undefined) stopSharing(this.#shared, deps.live);
     if (mayHaveRun) this.#recording?.release();
     await this.#closeRecording();
+    if (mayHaveRun) for (const event of this.#beginning.splice(0)) await recordOrLog(deps, event, this.#room);
+    this.#giveBackRoom();
     if (!this.#hasStarted && !mayHaveRun) return;
-    if (!this.#hasStarted) await this.#recordLateStart();
     const { code, error } = this.#status.exit ?? {};
     const why = reason?.message ?? error;
     const exit = code === undefined ? {} : { exit_code: code };
@@ -123,24 +150,17 @@ export class ProgramSession {
     ]);
   }
 
-  #startEvent() {
-    const { isTerminal: interactive } = this.#program.query;
-    return { event: "session.start" as const, ...this.#facts, ...confirmedBy(this.#session.user), interactive };
-  }
-
-  /** Undefined: it runs none. A request to attach may name one, too, which nothing runs. */
-  #commandEvent() {
+  #beginningEvents(): AuditFacts[] {
     const { stream, query } = this.#program;
-    if (stream.kind !== "exec" || query.command === "") return undefined;
-    return { event: "exec" as const, ...this.#facts, command: clipCommand(query.command) };
+    const start = { event: "session.start" as const, ...this.#facts, ...confirmedBy(this.#session.user), interactive: query.isTerminal };
+    // A request to attach may name a command, too, which nothing runs.
+    if (stream.kind !== "exec" || query.command === "") return [start];
+    return [start, { event: "exec", ...this.#facts, command: clipCommand(query.command) }];
   }
 
-  /** Of a program that may have run, although nothing has said so. */
-  async #recordLateStart(): Promise<void> {
-    const { deps } = this.#session;
-    await recordOrLog(deps, this.#startEvent());
-    const command = this.#commandEvent();
-    if (command !== undefined) await recordOrLog(deps, command);
+  #giveBackRoom(): void {
+    this.#room?.[Symbol.dispose]();
+    this.#room = undefined;
   }
 
   #resize(size: TerminalSize): void {

@@ -6,6 +6,9 @@ export const podPath = "/api/v1/namespaces/a/pods/web-1";
 /** Server's answer to `spdyRequest`. */
 export const spdyHead =
   "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n";
+/** Server's answer to `socketRequest` for the protocol `v5.channel.k8s.io`. */
+export const socketHead =
+  "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\n\r\n";
 
 /** All that arrives; `until` waits for a text in it. */
 export class Seen {
