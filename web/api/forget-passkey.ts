@@ -1,6 +1,6 @@
 import type { AssertionOptions } from "../../core/api/web/passkeys.ts";
 
-/** Whether this browser can be told that a passkey counts no longer. */
+/** Whether this browser takes the news that a passkey counts no longer. */
 export function canForgetPasskeys(): boolean {
   return typeof PublicKeyCredential === "function" && typeof PublicKeyCredential.signalUnknownCredential === "function";
 }

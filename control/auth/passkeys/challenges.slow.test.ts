@@ -22,7 +22,7 @@ beforeEach(async () => {
 });
 afterEach(() => world[Symbol.asyncDispose]());
 
-test("a challenge is used once; an answer that comes again is no sign of a copy, and locks nobody", async () => {
+test("a challenge is used once; an answer that comes again does not count as a sign of a copy, and locks nobody", async () => {
   const { authenticator } = await withPasskey({ counts: true });
   const challenge = await startLogin();
   const assertion = authenticator.assert({ challenge, origin, rpId });

@@ -30,7 +30,7 @@ export async function startRemoval(context: AuthContext, ask: OwnPasskey & { rea
 
 /**
  * Removes a passkey of the user, for password and one-time code or for an assertion of a passkey. All other sessions of the user in browsers end with it, as with a
- * new password: whoever had the passkey may have opened them. Returns their number. Throws `not_found`, `denied`, `limit`; recorded.
+ * new password: a thief of the passkey may have opened them. Returns their number. Throws `not_found`, `denied`, `limit`; recorded.
  */
 export async function removePasskey(context: AuthContext, ask: OwnPasskey, proof: RemovalProof): Promise<number> {
   const ended = await remove(context, ask, proof);
