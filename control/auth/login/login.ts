@@ -77,8 +77,6 @@ export interface LoginWay extends LoginTry {
   readonly method?: "browser" | "passkey";
   /** The device that is added or removed. */
   readonly device?: string;
-  /** Only a refusal is recorded: the change takes another step. */
-  readonly isStart?: boolean;
   /** 0: the default. */
   readonly ttlSeconds?: number;
 }
@@ -137,7 +135,7 @@ async function prove<T>(context: AuthContext, ask: LoginWay & { readonly name: s
   const { result, writes, sid, password } = await give({ identity, userId, now });
   await useUp(context, ask, [...shown.used({ password }), ...writes]);
   const event = { ...eventOf({ device: shown.device, ...ask }, sid), success: true, user: name, "addr.remote": ask.address } as const;
-  if (ask.isStart !== true) context.audit.emit(event);
+  context.audit.emit(event);
   return result;
 }
 
@@ -167,7 +165,7 @@ export function byPassword(context: AuthContext, { password, code }: Pick<LoginP
 
 /** Changes of a user's own credential. */
 type OwnChange = "user.password_change" | "user.authenticator_start" | DeviceChange;
-type DeviceChange = "mfa.add" | "mfa.delete";
+type DeviceChange = "mfa.add_start" | "mfa.delete";
 type LoginEvent =
   | { readonly event: Exclude<OwnChange, DeviceChange> }
   | { readonly event: DeviceChange; readonly mfa_device: string }
@@ -177,7 +175,7 @@ function eventOf(
   { event = "user.login", method, device }: Pick<LoginWay, "event" | "method"> & { readonly device?: string | undefined },
   sid?: string,
 ): LoginEvent {
-  if (event === "mfa.add" || event === "mfa.delete") return { event, mfa_device: device ?? "" };
+  if (event === "mfa.add_start" || event === "mfa.delete") return { event, mfa_device: device ?? "" };
   if (event !== "user.login") return { event };
   return { event, ...(method !== undefined && { method }), ...(sid !== undefined && { sid }), ...(device !== undefined && { mfa_device: device }) };
 }

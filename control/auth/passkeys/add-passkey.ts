@@ -34,15 +34,17 @@ export async function startPasskey(
   const { user, userId, sessionId, site, name } = ask;
   const device = deviceName({ name });
   requireName(name);
-  const way = { user, address: ask.address, proof: byPassword(context, ask), event: "mfa.add", device, isStart: true } as const;
-  return await proveAgain(context, way, async () => {
+  const way = { user, address: ask.address, proof: byPassword(context, ask), event: "mfa.add_start", device } as const;
+  const { had, started } = await proveAgain(context, way, async () => {
     const before = await readPasskeys(context.storage, user, userId);
-    requireRoom(before, name);
     const handle = before?.handle ?? newHandle();
     const challenge = await newChallenge(context, { purpose: { scope: "add", user, name, handle }, site, browser: sessionId });
     const passkeys = (before?.passkeys ?? []).filter((one) => one.rp_id === site.host);
-    return { result: { challenge, passkeys, handle }, writes: [] };
+    return { result: { had: before, started: { challenge, passkeys, handle } }, writes: [] };
   });
+  // Once the code is spent: this refusal says that password and code were right.
+  requireRoom(had, name);
+  return started;
 }
 
 /** Adds the passkey that the same session has started, by the answer of its authenticator. Throws `denied`, and as `startPasskey`; recorded. */
@@ -51,7 +53,8 @@ export async function addPasskey(
   ask: NewPasskey & { readonly handle: string; readonly attestation: Attestation },
 ): Promise<void> {
   const { user, name, address } = ask;
-  const event = { event: "mfa.add", user, mfa_device: deviceName({ name }).slice(0, 256), "addr.remote": address } as const;
+  requireName(name);
+  const event = { event: "mfa.add", user, mfa_device: deviceName({ name }), "addr.remote": address } as const;
   try {
     await context.queues(`login ${user}`, () => add(context, ask));
     context.audit.emit({ ...event, success: true });

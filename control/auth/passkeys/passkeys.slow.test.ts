@@ -186,8 +186,31 @@ describe("own passkeys", () => {
     const mine = by(await world.open());
     const guess = async () => await proxy.startPasskey({ site, name: "phone", password: "wrong wrong wrong", code: "000000" }, mine);
     for (let tries = 0; tries < 5; tries += 1) await expect(guess()).rejects.toMatchObject({ code: "denied" });
-    expect((await t.events("mfa.add")).map(({ success, user }) => [success, user])).toEqual(Array.from({ length: 5 }, () => [false, "alice"]));
+    expect((await t.events("mfa.add_start")).map(({ success, user, code }) => [success, user, code])).toEqual(
+      Array.from({ length: 5 }, () => [false, "alice", "T1021W"]),
+    );
+    expect(await t.events("mfa.add")).toEqual([]);
     await expect(add(mine, softwareAuthenticator())).rejects.toMatchObject({ code: "limit" });
+  });
+
+  test("are started for password and code, which is recorded, and spends the code also where another name is needed", async () => {
+    const { mine } = await withPasskey();
+    const ask = { site, name: "phone", password: alice.password, code: world.code() };
+    await expect(proxy.startPasskey(ask, mine)).rejects.toMatchObject({ code: "already_exists" });
+    await expect(proxy.startPasskey({ ...ask, name: "other" }, mine)).rejects.toMatchObject({ code: "denied" });
+    expect((await t.events("mfa.add_start")).map((event) => [event.success, event.user, event.mfa_device, event["addr.remote"]])).toEqual([
+      [true, "alice", "passkey phone", browserAddress],
+      [true, "alice", "passkey phone", browserAddress],
+      [false, "alice", "passkey other", browserAddress],
+    ]);
+  });
+
+  test("have a name of visible characters: another one is refused and not recorded", async () => {
+    const mine = by(await world.open());
+    const made = softwareAuthenticator().make({ challenge: Buffer.alloc(72), origin, rpId });
+    const ask = { site, name: "x\u001b[2J\u202e", userHandle: Buffer.alloc(32), ...made };
+    await expect(proxy.addPasskey(ask, mine)).rejects.toMatchObject({ code: "invalid" });
+    expect(await t.events("mfa.add")).toEqual([]);
   });
 
   test("are ten at most, each with a name of its own; the authenticators that have one are named", async () => {

@@ -12,7 +12,8 @@ export const loginEvents = auditEvents({
   /** `user` asked for another authenticator, and then confirmed it. */
   "user.authenticator_start": { code: ["T1017I", "T1017W"], fields: { ...outcome, user: short } },
   "user.authenticator_change": { code: ["T1018I", "T1018W"], fields: { ...outcome, user: short } },
-  /** `user` added or removed a passkey of the own. */
+  /** `user` asked for another passkey, and then added it, or removed one. */
+  "mfa.add_start": { code: ["T1021I", "T1021W"], fields: { ...outcome, user: short, mfa_device: short } },
   "mfa.add": { code: ["T1006I", "T1019W"], fields: { ...outcome, user: short, mfa_device: short } },
   "mfa.delete": { code: ["T1007I", "T1007W"], fields: { ...outcome, user: short, mfa_device: short } },
   /** The count of a passkey's uses did not go up: there may be a copy of it. */
