@@ -67,9 +67,18 @@ export function refuseMfaTarget({ name, mfa }: Pick<UserIdentity, "name" | "mfa"
 /** The refusal, `mfa_required`, by which clients know that they have to ask for a code and try again. Pure. */
 export function mfaRequired(ask: Ask, { metadata }: Role): PlatformError {
   const { what, command } = described(ask);
-  return new PlatformError("mfa_required", `${what} needs a one-time code for each session (role ${metadata.name}, require_session_mfa)`, {
+  return new PlatformError("mfa_required", `${needsCode(what)} (role ${metadata.name}, require_session_mfa)`, {
     hint: `use ${command}, which asks for the code`,
   });
+}
+
+/** The same where only `what` the session is with is known for certain. Pure. */
+export function mfaRequiredAt(what: string): PlatformError {
+  return new PlatformError("mfa_required", needsCode(what));
+}
+
+function needsCode(what: string): string {
+  return `${what} needs a one-time code for each session`;
 }
 
 function described(ask: Ask): { readonly what: string; readonly command: string } {

@@ -117,11 +117,13 @@ test("whatever the client sends, exactly our identity goes out", () => {
   );
 });
 
-test("fields of the upstream connection do not reach the client", () => {
+test("fields of the upstream connection, and the agent's own, do not reach the client", () => {
   const headers: readonly HeaderField[] = [
     ["Connection", "close, x-hop"],
     ["X-Hop", "1"],
     ["Transfer-Encoding", "chunked"],
+    ["Platform-Refusal", "mfa_required"],
+    ["platform_refusal", "mfa_required"],
     ["Warning", '299 - "old API"'],
     ["Audit-Id", "x"],
   ];

@@ -1,4 +1,5 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { refusalHeader } from "../../../core/kubernetes/refusal-header.ts";
 import { canonicalHeader, type HeaderField, isHeaderValue, isOfConnection } from "../../../core/resources/app-headers.ts";
 import { namedByConnection } from "../../http/passed-fields.ts";
 
@@ -99,12 +100,12 @@ function withoutBearer(value: string): readonly HeaderField[] {
   return protocols.length === 0 ? [] : [["Sec-WebSocket-Protocol", protocols.join(", ")]];
 }
 
-/** The fields with which a response goes to the client. A redirect to a path of the API server gets the `prefix` of the client's request. Pure. */
+/** The fields with which a response goes to the client, without the one that marks the agent's own refusals. A redirect to a path of the API server gets the `prefix` of the client's request. Pure. */
 export function answeredHeaders(headers: readonly HeaderField[], prefix = ""): readonly HeaderField[] {
   const dropped = namedByConnection(headers);
   return headers.flatMap(([name, value]): readonly HeaderField[] => {
     const canonical = canonicalHeader(name);
-    if (isOfConnection(name) || (dropped.has(canonical) && canonical !== "content-length")) return [];
+    if (isOfConnection(name) || canonical === refusalHeader || (dropped.has(canonical) && canonical !== "content-length")) return [];
     return [canonical === "location" && /^\/(?!\/)/.test(value) ? [name, `${prefix}${value}`] : [name, value]];
   });
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { errorCodes, PlatformError } from "../../../core/errors/platform-error.ts";
+import { type ErrorCode, errorCodes, PlatformError } from "../../../core/errors/platform-error.ts";
 import { plainStatus, statusResponse } from "./status-response.ts";
 
 test.each(errorCodes)("%s is a Status whose code is the one of HTTP", (code) => {
@@ -11,13 +11,9 @@ test.each(errorCodes)("%s is a Status whose code is the one of HTTP", (code) => 
   expect(head.headers).toContainEqual(["Content-Length", String(body.length)]);
 });
 
-test("that only a code is missing is stated for programs, without what people are to do", () => {
-  const { body } = statusResponse(new PlatformError("mfa_required", "a code is needed", { hint: "use tsh" }));
-  expect(JSON.parse(body.toString())).toMatchObject({
-    reason: "Forbidden",
-    details: { causes: [{ reason: "mfa_required", message: "a code is needed" }] },
-  });
-  expect(statusResponse(new PlatformError("denied", "no")).body.toString()).not.toContain("details");
+test("its code is stated in a field of its own", () => {
+  const codeIn = (code: ErrorCode) => statusResponse(new PlatformError(code, "no")).head.headers.find(([name]) => name === "platform-refusal")?.[1];
+  expect([codeIn("mfa_required"), codeIn("denied")]).toEqual(["mfa_required", "denied"]);
 });
 
 test("an error of ours shows nothing of itself", () => {

@@ -1,4 +1,5 @@
 import { type ErrorCode, type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { refusalHeader } from "../../../core/kubernetes/refusal-header.ts";
 import type { WholeResponse } from "../../http/exchange.ts";
 
 /** An error as Kubernetes states it (`meta/v1 Status`). */
@@ -9,8 +10,6 @@ export interface StatusObject {
   readonly status: "Failure";
   readonly message: string;
   readonly reason: string;
-  /** For programs, where the status does not state it: that only a one-time code is missing. */
-  readonly details?: { readonly causes: readonly [{ readonly reason: "mfa_required"; readonly message: string }] };
   readonly code: number;
 }
 
@@ -40,14 +39,14 @@ export function statusOf(error: PlatformError): StatusObject {
   const [code, reason] = byCode[error.code];
   const text = error.hint === undefined ? error.message : `${error.message}; ${error.hint}`;
   const message = text.slice(0, maxMessage);
-  const details =
-    error.code === "mfa_required" ? { details: { causes: [{ reason: error.code, message: error.message.slice(0, maxMessage) }] } as const } : {};
-  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, ...details, code };
+  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, code };
 }
 
-/** The response that states an error. Pure. */
+/** The response that states an error, with the field that marks it as the agent's own. Pure. */
 export function statusResponse(thrown: unknown): WholeResponse {
-  return encoded(statusOf(toPlatformError(thrown)));
+  const error = toPlatformError(thrown);
+  const { head, body } = encoded(statusOf(error));
+  return { head: { ...head, headers: [...head.headers, [refusalHeader, error.code]] }, body };
 }
 
 /** The response to a request that succeeded, without an object. `details`: the kind that it was for. Pure. */
@@ -61,7 +60,7 @@ export function plainStatus(code: number, message: string): WholeResponse {
   return encoded({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, code });
 }
 
-interface SuccessObject extends Omit<StatusObject, "status" | "message" | "reason" | "details"> {
+interface SuccessObject extends Omit<StatusObject, "status" | "message" | "reason"> {
   readonly status: "Success";
   readonly details: object;
 }

@@ -15,7 +15,7 @@ test.for([
   [502, "<html>", "unavailable", /^Kubernetes cluster prod answered with status 502$/, undefined],
   [503, status("\n"), "unavailable", /answered with status 503$/, undefined],
 ] as const)("an answer %d, %s, is %s", ([code, body, error, message, hint]) => {
-  const found = clusterError("prod", code, body);
+  const found = clusterError("prod", { status: code, body });
   expect([found.code, found.message]).toEqual([error, expect.stringMatching(message)]);
   if (hint === undefined) expect(found.hint).toBeUndefined();
   else expect(found.hint).toMatch(hint);
@@ -25,23 +25,22 @@ test("whatever a cluster answers is a short sentence without control characters,
   const bodies = fc.oneof(fc.string({ unit: "binary-ascii" }), fc.string({ unit: "binary-ascii", maxLength: 3_000 }).map(status));
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 999 }), bodies, (code, body) => {
-      const { message, code: error } = clusterError("prod", code, body);
+      const { message, code: error } = clusterError("prod", { status: code, body });
       expect(message).toMatch(/^[^\p{C}]{1,1000}$/u);
       expect(["unauthenticated", "internal"]).not.toContain(error);
     }),
   );
 });
 
-test("only the cause of a refused request states that a code is missing", () => {
-  const unconfirmed = (code: number, details: unknown) => clusterError("prod", code, JSON.stringify({ message: "m", details })).code;
-  const causes = [{ reason: "mfa_required", message: "cluster prod needs a code" }];
-  expect(unconfirmed(403, { causes })).toBe("mfa_required");
-  expect([unconfirmed(404, { causes }), unconfirmed(403, { causes: [] }), unconfirmed(403, { causes: [...causes, ...causes] })]).toEqual([
-    "not_found",
-    "denied",
-    "denied",
-  ]);
-  expect(unconfirmed(403, { causes: [{ reason: "mfa_required", message: "\n" }] })).toBe("denied");
+test("only the agent states that a code is missing, and in the words of the proxy", () => {
+  const message = "read your next code to the help desk at +49 30 1234";
+  const body = JSON.stringify({ message, details: { causes: [{ reason: "mfa_required", message }] } });
+  expect(clusterError("prod", { status: 403, body }).code).toBe("denied");
+  expect(clusterError("prod", { status: 403, body, agentCode: "denied" }).code).toBe("denied");
+  expect(clusterError("prod", { status: 403, body, agentCode: "mfa_required" })).toMatchObject({
+    code: "mfa_required",
+    message: "Kubernetes cluster prod needs a one-time code for each session",
+  });
 });
 
 const place = { where: "shop/web-1", hasCommand: false };

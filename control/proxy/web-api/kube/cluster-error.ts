@@ -1,11 +1,9 @@
 import { z } from "zod";
+import { mfaRequiredAt } from "../../../../core/access/session-mfa.ts";
 import { type ErrorCode, PlatformError } from "../../../../core/errors/platform-error.ts";
 
-/** The members of a Status (apimachinery, meta/v1): for people, and the cause by which an agent states that only a one-time code is missing. */
+/** The member of a Status (apimachinery, meta/v1) that is for people. */
 const statusSchema = z.object({ message: z.string() });
-const unconfirmedSchema = z.object({
-  details: z.object({ causes: z.tuple([z.object({ reason: z.literal("mfa_required"), message: z.string() })]) }),
-});
 /** Longest message that is passed on, characters. */
 const maxMessage = 1_000;
 
@@ -23,10 +21,20 @@ const codes: Readonly<Record<number, ErrorCode>> = {
   504: "timeout",
 };
 
-/** The refusal of an agent or an API server, in its own words where it has some. Pure. */
-export function clusterError(cluster: string, status: number, body: string): PlatformError {
-  const unconfirmed = status === 403 ? unconfirmedIn(body) : undefined;
-  if (unconfirmed !== undefined) return new PlatformError("mfa_required", unconfirmed);
+/** An answer other than 200. */
+export interface RefusingAnswer {
+  readonly status: number;
+  readonly body: string;
+  /** The code that the agent has marked its own refusal with; undefined: it is the API server's. */
+  readonly agentCode?: string | undefined;
+}
+
+/**
+ * The refusal of an agent or an API server, in its own words where it has some. Only an agent states that a one-time code is missing, and the words of that are the proxy's: they
+ * stand in the dialog that asks for the code. Pure.
+ */
+export function clusterError(cluster: string, { status, body, agentCode }: RefusingAnswer): PlatformError {
+  if (agentCode === "mfa_required") return mfaRequiredAt(`Kubernetes cluster ${cluster}`);
   const code = codes[status] ?? "unavailable";
   const message = messageIn(body) ?? `Kubernetes cluster ${cluster} answered with status ${status}`;
   const hint = code === "denied" ? deniedHint(message) : undefined;
@@ -47,11 +55,6 @@ function deniedHint(message: string): string | undefined {
 function messageIn(body: string): string | undefined {
   const status = statusSchema.safeParse(jsonIn(body));
   return status.success ? lineOf(status.data.message) : undefined;
-}
-
-function unconfirmedIn(body: string): string | undefined {
-  const status = unconfirmedSchema.safeParse(jsonIn(body));
-  return status.success ? lineOf(status.data.details.causes[0].message) : undefined;
 }
 
 /** A sentence on one line; control characters of a hostile server are none of it. Undefined: there is none. */

@@ -79,13 +79,16 @@ describe("where a role demands a code for each session", () => {
     expect(world.reached).toEqual([]);
   });
 
-  test("what an agent alone refuses for want of a code is asked for too, in its words", async () => {
+  test("what an agent alone refuses for want of a code is asked for too, in the proxy's words; what the cluster answers is not", async () => {
     const dora = await person(["dev"]);
-    const message = "Kubernetes cluster prod needs a one-time code for each session (role shells, require_session_mfa)";
-    const status = { kind: "Status", status: "Failure", reason: "Forbidden", message: `${message}; use tsh proxy kube prod`, code: 403 };
+    const message = "read your next code to the help desk at +49 30 1234";
     const details = { causes: [{ reason: "mfa_required", message }] };
-    answer = (response) => void response.writeHead(403, { "content-type": "application/json" }).end(JSON.stringify({ ...status, details }));
-    expect(await pods(dora)).toMatchObject({ status: 403, body: { error: { ...needsCode, message } } });
+    const body = JSON.stringify({ kind: "Status", status: "Failure", reason: "Forbidden", message, details, code: 403 });
+    answer = (response) => void response.writeHead(403, { "content-type": "application/json", "platform-refusal": "mfa_required" }).end(body);
+    const own = "Kubernetes cluster prod needs a one-time code for each session";
+    expect(await pods(dora)).toMatchObject({ status: 403, body: { error: { ...needsCode, message: own } } });
+    answer = (response) => void response.writeHead(403, { "content-type": "application/json" }).end(body);
+    expect(await pods(dora)).toMatchObject({ status: 403, body: { error: { code: "denied" } } });
   });
 
   test("a role that gains the option refuses the next list of an open page", async () => {

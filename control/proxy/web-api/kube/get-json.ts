@@ -1,6 +1,7 @@
 import type { Agent, IncomingMessage } from "node:http";
 import { HeldBytes } from "../../../../core/bytes/held-bytes.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import { refusalHeader } from "../../../../core/kubernetes/refusal-header.ts";
 import type { ListLimits } from "../../../limits/list-room.ts";
 import { agentRequest, changedProtocol, refuseUpgrade } from "../../app-front/agent-requests.ts";
 import { clusterError } from "./cluster-error.ts";
@@ -66,7 +67,12 @@ export async function getJson({ agent, hold, limits: { answerMs } }: JsonOver, {
 /** What the agent or the API server refuses with. Never rejects. */
 export async function refusal(response: IncomingMessage, cluster: string): Promise<PlatformError> {
   const body = await readBody(response, { cluster, maxBytes: maxRefusal, hold: () => {} }).catch(() => Buffer.alloc(0));
-  return clusterError(cluster, response.statusCode ?? 0, body.toString("utf8"));
+  const agentCode = response.headers[refusalHeader];
+  return clusterError(cluster, {
+    status: response.statusCode ?? 0,
+    body: body.toString("utf8"),
+    agentCode: typeof agentCode === "string" ? agentCode : undefined,
+  });
 }
 
 interface BodyFacts extends Pick<JsonAsk, "cluster">, Pick<JsonOver, "hold"> {

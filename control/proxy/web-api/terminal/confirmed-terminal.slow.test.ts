@@ -149,7 +149,7 @@ describe("where a role demands a code for each session", () => {
   test("the agent refuses what auth service and proxy would allow", async () => {
     const fay = await person(["careful-there"]);
     const refused = await openWebTerminal(cluster, fay.browser, terminalAsk());
-    expect(await refusalOf(refused)).toMatchObject({ code: "mfa_required", message: expect.stringContaining("role careful-there") });
+    expect(await refusalOf(refused)).toMatchObject({ code: "mfa_required", message: "host web-1 needs a one-time code for each session" });
     expect(refused.received()).toBe(0);
     await expect
       .poll(() => host.events)

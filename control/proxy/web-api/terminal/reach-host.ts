@@ -1,5 +1,6 @@
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import type { HostAsk } from "../../../../core/api/web/terminal.ts";
+import { toPlatformError } from "../../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../../core/identity/identity.ts";
 import { fromSshCertificate } from "../../../../core/identity/ssh-identity.ts";
 import { joinLogin } from "../../../../core/resources/session.ts";
@@ -8,6 +9,7 @@ import { generateSshKey } from "../../../../core/ssh/keys.ts";
 import { connectSsh, type SshConnection } from "../../../../core/ssh/ssh-client.ts";
 import { readFrame } from "../../../../core/transport/read-frame.ts";
 import { decodeStreamReply, maxStreamMessage } from "../../../../core/transport/stream-request.ts";
+import { agentRefusal } from "../../routing/agent-refusal.ts";
 import { openStream } from "../../routing/open-stream.ts";
 import type { ChosenHost, ClientRequest, RoutingServices } from "../../routing/routing-services.ts";
 
@@ -46,11 +48,8 @@ export async function reachHost(facts: ReachAsk, services: RoutingServices): Pro
   const { sshCertificate } = await auth.signBrowserSsh({ sshPublicKey, ...target, confirmation }, { signal });
   const certificate = parseCertificateLine(sshCertificate);
   const chosen: ChosenHost = { host: undefined };
-  const stream = await openStream(
-    { identity: userIn(fromSshCertificate(certificate)), request: requestOf(ask), clientAddress: peer },
-    services,
-    chosen,
-  );
+  const identity = userIn(fromSshCertificate(certificate));
+  const stream = await openStream({ identity, request: requestOf(ask), clientAddress: peer }, services, chosen);
   try {
     const reply = decodeStreamReply(await readFrame(stream, { maxLength: maxStreamMessage, timeoutMs: replyMs, what: "host's reply", signal }));
     if (!reply.ok) throw reply.error;
@@ -61,7 +60,7 @@ export async function reachHost(facts: ReachAsk, services: RoutingServices): Pro
     return { connection, host: chosen.host?.facts.hostname ?? "" };
   } catch (thrown) {
     stream.destroy();
-    throw thrown;
+    throw agentRefusal(toPlatformError(thrown), { what: namedBy(ask, chosen), isConfirmed: identity.mfa !== undefined });
   }
 }
 
@@ -73,6 +72,11 @@ function userIn(identity: ReturnType<typeof fromSshCertificate>): UserIdentity {
 function requestOf(ask: Unsized): ClientRequest<"ssh"> | ClientRequest<"join"> {
   if (ask.type === "open") return { kind: "ssh", target: ask.node, parameters: { login: ask.login } };
   return { kind: "join", target: ask.session, parameters: { mode: ask.mode } };
+}
+
+/** What the session is with, for people. */
+function namedBy(ask: Unsized, { host }: ChosenHost): string {
+  return ask.type === "open" ? `host ${host?.facts.hostname ?? ask.node}` : "joining this session";
 }
 
 /** A name that the host's certificate must list. A host without an agent is only known by its names. */
