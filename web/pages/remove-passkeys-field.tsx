@@ -8,10 +8,8 @@ export function RemovePasskeysField() {
   const { value: passkeys = [] } = useLoaded("passkeys", listPasskeys);
   if (passkeys.length === 0) return null;
   return (
-    <div>
-      <p class="quiet">
-        Your {countText(passkeys.length, "passkey")} {passkeys.length === 1 ? "goes" : "go"} on logging you in.
-      </p>
+    <div class="remove-passkeys">
+      <p class="quiet">{passkeys.length === 1 ? "Your passkey goes on logging you in." : `Your ${passkeys.length} passkeys go on logging you in.`}</p>
       <label class="check">
         <input type="checkbox" name="remove_passkeys" value="yes" />
         Remove my passkeys too
