@@ -9,6 +9,9 @@ import { codeAt } from "../world/one-time-code.ts";
 import { long } from "../world/rounds.ts";
 import { faultsEverywhere, faultsOf, openUiPage, type UiPage } from "../world/ui-page.ts";
 
+/** In a page: which field has the focus, and what is in it. */
+const field = "[document.activeElement.name, document.activeElement.value]";
+
 describe.skipIf(!hasProgram("chromium"))("a session that ends while people work, in Chromium", () => {
   let cluster: TestCluster;
   let boss: TestUser;
@@ -124,14 +127,27 @@ describe.skipIf(!hasProgram("chromium"))("a session that ends while people work,
     expect(ui.troubles).toEqual([]);
   });
 
-  test("a passkey is added, logs in without password and code, also over a page whose session has ended, and not once it is removed", async () => {
-    const enrolled = { admin: cluster.admin, client: cluster.admin };
+  /** A new user with a device for passkeys, logged in on the own account's page. */
+  async function atAccount(name: string) {
     const now = Date.now();
-    const carol = await enrolUser(enrolled, { name: "carol", roles: ["access"], logins: ["root"] }, new Date(now - 30_000));
-    await using context = await ui.chromium.newContext({ viewport: { width: 1280, height: 800 } });
+    const enrolled = { admin: cluster.admin, client: cluster.admin };
+    const user = await enrolUser(enrolled, { name, roles: ["access"], logins: ["root"] }, new Date(now - 30_000));
+    const context = await ui.chromium.newContext({ viewport: { width: 1280, height: 800 } });
     const mine = await context.newPage();
     ui.watch(mine);
     const device = await addAuthenticator(mine);
+    await mine.goto(`${site}/web/account`);
+    await mine.getByLabel("User").fill(name);
+    await mine.getByLabel("Password").fill(user.password);
+    await mine.getByLabel("Code").fill(codeAt(user.otpauthUri, new Date(now)));
+    await mine.keyboard.press("Enter");
+    const nextCode = codeAt(user.otpauthUri, new Date(now + 30_000));
+    return { mine, dialog: mine.getByRole("dialog"), device, user, nextCode, [Symbol.asyncDispose]: () => context[Symbol.asyncDispose]() };
+  }
+
+  test("a passkey is added, logs in without password and code, also over a page whose session has ended, and not once it is removed", async () => {
+    await using opened = await atAccount("carol");
+    const { mine, dialog, device, user: carol } = opened;
     // The dialogs and pages in each look only in the long run, and for pictures.
     const pictures = process.env.UI_PICTURES;
     const faults = async (name: string): Promise<readonly unknown[]> => {
@@ -139,21 +155,22 @@ describe.skipIf(!hasProgram("chromium"))("a session that ends while people work,
       return await faultsEverywhere(mine, (look) => mine.screenshot({ path: join(pictures, `${name}-${look}.png`) }));
     };
     const withPasskey = () => mine.getByRole("button", { name: "Log in with a passkey" }).click();
-    const dialog = mine.getByRole("dialog");
-    await mine.goto(`${site}/web/account`);
-    await mine.getByLabel("User").fill("carol");
-    await mine.getByLabel("Password").fill(carol.password);
-    await mine.getByLabel("Code").fill(codeAt(carol.otpauthUri, new Date(now)));
-    await mine.keyboard.press("Enter");
-
     await mine.getByRole("button", { name: "Add a passkey…" }).click();
     await dialog.getByLabel("Name").fill("phone");
     await dialog.getByLabel("Password").fill(carol.password);
-    await dialog.getByLabel("Code").fill(codeAt(carol.otpauthUri, new Date(now + 30_000)));
+    await dialog.getByLabel("Code").fill(opened.nextCode);
     expect(await faults("passkey-add")).toEqual([]);
+    // A question of the browser that comes to nothing costs no other code.
+    await device.verify(false);
+    await dialog.getByRole("button", { name: "Continue" }).click();
+    await dialog.getByRole("alert").getByText("No passkey was made. Continue, and your browser asks again").waitFor();
+    await dialog.getByLabel("Code").waitFor({ state: "hidden" });
+    expect(await faults("passkey-again")).toEqual([]);
+    await device.verify(true);
     await dialog.getByRole("button", { name: "Continue" }).click();
     await mine.getByText("The passkey phone has been added.").waitFor();
-    expect(await device.credentials()).toMatchObject([{ rpId: "localhost", isResidentCredential: true }]);
+    const made = await device.credentials();
+    expect(made).toMatchObject([{ rpId: "localhost", isResidentCredential: true }]);
 
     await mine.getByRole("button", { name: "Log out", exact: true }).click();
     await mine.getByRole("heading", { level: 1, name: "Log in" }).waitFor();
@@ -167,7 +184,7 @@ describe.skipIf(!hasProgram("chromium"))("a session that ends while people work,
       success: true,
     });
 
-    const elsewhere = await context.newPage();
+    const elsewhere = await mine.context().newPage();
     await elsewhere.goto(`${site}/web/account`);
     await elsewhere.getByRole("button", { name: "Log out everywhere" }).click();
     await elsewhere.getByRole("dialog").getByRole("button", { name: "Log out everywhere" }).click();
@@ -182,16 +199,63 @@ describe.skipIf(!hasProgram("chromium"))("a session that ends while people work,
     await mine.getByRole("heading", { level: 2, name: "Passkeys" }).scrollIntoViewIfNeeded();
     await mine.getByRole("button", { name: "Remove phone" }).scrollIntoViewIfNeeded();
     expect(await faults("passkeys")).toEqual([]);
+    await mine.getByRole("button", { name: "Change password…" }).click();
+    await dialog.getByText("Your passkey goes on logging you in.").waitFor();
+    expect(await faults("passkey-password")).toEqual([]);
+    await dialog.getByLabel("Old password").fill(carol.password);
+    for (const label of ["New password 12", "New password again"]) await dialog.getByLabel(label).fill("another correct horse");
+    await dialog.getByLabel("Code").fill("000000");
+    await dialog.getByLabel("Remove my passkeys too").check();
+    const [change] = await Promise.all([mine.waitForRequest("**/password"), dialog.getByRole("button", { name: "Change password" }).click()]);
+    expect(change.postDataJSON()).toMatchObject({ remove_passkeys: true });
+    await dialog.getByRole("alert").waitFor();
+    await expect.poll(async () => await mine.evaluate(field)).toEqual(["code", ""]);
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+
     await mine.getByRole("button", { name: "Remove phone" }).click();
     expect(await faults("passkey-remove")).toEqual([]);
-    await dialog.getByRole("button", { name: "Confirm with a passkey" }).click();
+    const confirm = () => dialog.getByRole("button", { name: "Confirm with a passkey" }).click();
+    await device.verify(false);
+    await confirm();
+    await dialog.getByRole("alert").getByText("No passkey was used.").waitFor();
+    await device.verify(true);
+    // A dialog that closes takes the browser's question with it: the next question would be refused beside it.
+    await device.attend(false);
+    await confirm();
+    await dialog.getByRole("alert").waitFor({ state: "detached" });
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await device.attend(true);
+    await mine.getByRole("button", { name: "Remove phone" }).click();
+    await confirm();
     await mine.getByText("The passkey phone has been removed.").waitFor();
     await mine.getByRole("button", { name: "Remove phone" }).waitFor({ state: "detached" });
+    // The browser has been told.
+    await expect.poll(device.credentials).toEqual([]);
     await mine.getByRole("button", { name: "Log out", exact: true }).click();
     await mine.getByRole("heading", { level: 1, name: "Log in" }).waitFor();
+    for (const credential of made) await device.keep(credential);
     await withPasskey();
     await mine.getByRole("alert").getByText("Could not log in with this passkey.").waitFor();
     expect(await mine.getByRole("heading", { level: 1, name: "Log in" }).count()).toBe(1);
+    await expect.poll(device.credentials).toEqual([]);
     expect(ui.troubles).toEqual([]);
+  });
+
+  test("a new passkey that the service refuses is said to be of no use, and its device forgets it", async () => {
+    await using opened = await atAccount("dave");
+    const { mine, dialog, device, user: dave } = opened;
+    // The page's answer is for another handle, on its way to the service.
+    await mine.route("**/webapi/v1/passkeys", async (route) => {
+      const sent = route.request().postDataJSON() as object | null;
+      await route.continue(sent === null ? {} : { postData: { ...sent, user_handle: "A".repeat(43) } });
+    });
+    await mine.getByRole("button", { name: "Add a passkey…" }).click();
+    await dialog.getByLabel("Password").fill(dave.password);
+    await dialog.getByLabel("Code").fill(opened.nextCode);
+    await dialog.getByRole("button", { name: "Continue" }).click();
+    await dialog.getByRole("alert").getByText("made on your device is of no use: remove dave at localhost from the passkeys").waitFor();
+    await expect.poll(async () => await mine.evaluate(field)).toEqual(["code", ""]);
+    await expect.poll(device.credentials).toEqual([]);
   });
 });
