@@ -44,6 +44,8 @@ describe("what a page has confirmed by a one-time code", () => {
     await t.admin.putResource({ json: JSON.stringify({ ...openssh, spec: { hostname: old, addr: "10.0.0.9:22" } }) });
     const offered = ["prod", "stage"].flatMap((name) => ["kube", "app"].map((kind) => ({ kind, name, labels: { env: "test" } })));
     await proxy.reportOffered({ hostId: web, offered });
+    const secret = ["kube", "app"].map((kind) => ({ kind, name: "secret", labels: { env: "vault" } }));
+    await proxy.reportOffered({ hostId: other, offered: secret });
     session = await world.open();
     sid = crypto.randomUUID();
     const { client } = await joinHost(t, "shared-1");
@@ -73,6 +75,12 @@ describe("what a page has confirmed by a one-time code", () => {
 
   const confirm = async (purpose: string, name: string, { call = by(session), code = world.code(), login = "" } = {}) =>
     (await world.proxy.createConfirmation({ purpose, name, login, code }, call)).confirmation;
+  /** The report of the session counts for a minute, which a code may take. */
+  const confirmJoin = async (): Promise<string> => {
+    const code = world.code();
+    await reportSession();
+    return await confirm("join", sid, { code });
+  };
   const ssh = async ({ host = web, login = "root", ...rest }: Ssh, call: Call = by(session)): Promise<UserIdentity> => {
     const { sshPublicKey } = generateKeys();
     const { sshCertificate } = await world.proxy.signBrowserSsh({ sshPublicKey, host, login, ...rest }, call);
@@ -140,10 +148,12 @@ describe("what a page has confirmed by a one-time code", () => {
       const { sshCertificate } = await world.proxy.signBrowserSsh({ sshPublicKey, sessionId, mode, confirmation }, by(session));
       return fromSshCertificate(parseCertificateLine(sshCertificate)) as UserIdentity;
     };
-    const [own, other] = [await confirm("join", sid), await confirm("join", crypto.randomUUID())];
+    const own = await confirmJoin();
+    const other = await confirm("files", web);
     await reportSession();
     await expect(join("")).rejects.toMatchObject(needsCode);
-    await expect(join(other)).rejects.toMatchObject({ code: "denied" });
+    await expect(join(other)).rejects.toMatchObject(needsCode);
+    await expect(join(own, crypto.randomUUID())).rejects.toMatchObject({ code: "not_found" });
     for (const mode of ["observer", "peer", "peer"]) expect(await join(own, sid, mode)).toMatchObject({ mfa: { kind: "join", name: sid } });
   });
 
@@ -188,7 +198,7 @@ describe("what a page has confirmed by a one-time code", () => {
       files: await confirm("files", web),
       kube: await confirm("kube", "prod"),
       app: await confirm("app", "prod"),
-      join: await confirm("join", sid),
+      join: await confirmJoin(),
     };
     const refused = { code: expect.stringMatching(/^(?:mfa_required|denied)$/) };
     for (const [purpose, confirmation] of Object.entries(made)) {
@@ -272,6 +282,22 @@ describe("what a page has confirmed by a one-time code", () => {
     ] as const) {
       await expect(confirm(purpose, name, { code }), `${purpose} ${name}`).rejects.toMatchObject({ code: expected });
       const event = { code: "T1016W", user: "alice", success: false, resource_name: name.slice(0, 256) };
+      expect((await world.t.events("mfa_auth_challenge.validate")).at(-1), `${purpose} ${name}`).toMatchObject(event);
+    }
+    await expect(confirm("kube", "prod", { code })).resolves.toHaveLength(43);
+  });
+
+  test("a cluster, an application or a session that does not exist for the user is refused and recorded, and does not use up the code", async () => {
+    const code = world.code();
+    for (const [purpose, name] of [
+      ["kube", "nowhere"],
+      ["kube", "secret"],
+      ["app", "nowhere"],
+      ["app", "secret"],
+      ["join", crypto.randomUUID()],
+    ] as const) {
+      await expect(confirm(purpose, name, { code }), `${purpose} ${name}`).rejects.toMatchObject({ code: "not_found" });
+      const event = { code: "T1016W", user: "alice", success: false, resource_name: name };
       expect((await world.t.events("mfa_auth_challenge.validate")).at(-1), `${purpose} ${name}`).toMatchObject(event);
     }
     await expect(confirm("kube", "prod", { code })).resolves.toHaveLength(43);

@@ -1,16 +1,21 @@
 import { z } from "zod";
+import { authorizeJoin, joinableModes } from "../../../core/access/authorize-join.ts";
 import { findLock, lockedError } from "../../../core/access/find-lock.ts";
 import type { MfaTarget } from "../../../core/access/session-mfa.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { isServedKind } from "../../../core/kinds/service-kinds.ts";
+import { isServedKind, type ServedKind, serviceKinds } from "../../../core/kinds/service-kinds.ts";
 import { loginText } from "../../../core/resources/metadata.ts";
 import type { Node } from "../../../core/resources/node.ts";
+import { ipOf } from "../../../core/transport/host-port.ts";
 import { listLocks } from "../access/locks.ts";
+import { rolesNamed } from "../access/roles.ts";
 import { type Caller, callerName, type UserCaller } from "../api/caller.ts";
 import { mayReach } from "../api/permissions.ts";
 import type { AuthContext } from "../auth-context.ts";
+import { listOffered } from "../inventory/live-offered.ts";
 import { nodesMeant } from "../inventory/nodes-meant.ts";
 import { type Confirmation, confirmSession, recordUnconfirmed } from "../login/confirm-session.ts";
+import { findActiveSession } from "../sessions/active-sessions.ts";
 import { routeOf } from "./sign-user.ts";
 
 /** The resource that a session is with, as its user names it. */
@@ -66,9 +71,13 @@ export async function confirmTarget(context: AuthContext, { caller, ask, confirm
 async function targetOf(context: AuthContext, { kind, name, login, account }: TargetAsk, caller: UserCaller): Promise<SessionTarget> {
   if (isServedKind(kind)) {
     routeOf({ routeKind: kind, routeName: name, routeAccount: account });
+    await requireOffered(context, { kind, name }, caller);
     return { kind, name, seesAddress: true };
   }
-  if (kind === "join" && z.uuid().safeParse(name).success) return { kind, name, seesAddress: true };
+  if (kind === "join" && z.uuid().safeParse(name).success) {
+    await requireJoinable(context, name, caller);
+    return { kind, name, seesAddress: true };
+  }
   if (kind !== "ssh" || name === "") {
     throw new PlatformError("invalid", `a code cannot confirm a session with ${JSON.stringify(`${kind} ${name}`.slice(0, 80))}`);
   }
@@ -76,6 +85,34 @@ async function targetOf(context: AuthContext, { kind, name, login, account }: Ta
   const { metadata, sub_kind: subKind } = await onlyHost(context, { name, login }, caller);
   // The sshd of a host without an agent sees the proxy's address.
   return { kind, name: metadata.name, seesAddress: subKind !== "openssh" };
+}
+
+/** Throws `not_found` for a resource that no connected agent offers, and for one that the user may not reach. */
+async function requireOffered(
+  context: AuthContext,
+  { kind, name }: { readonly kind: ServedKind; readonly name: string },
+  caller: UserCaller,
+): Promise<void> {
+  const may = await mayReach(context, caller);
+  const found = listOffered(
+    context.offered,
+    context.live,
+    ({ kind: one, name: named, labels }, serverId) => one === kind && named === name && may({ kind, served: { name, labels }, serverId }),
+  );
+  if (found.some(({ isPassedOver }) => !isPassedOver)) return;
+  const { noun } = serviceKinds[kind].served;
+  throw new PlatformError("not_found", `no ${noun} named ${JSON.stringify(name.slice(0, 64))} that you may reach`, {
+    hint: "its agent may be offline: try again in a moment, or ask an admin for access",
+  });
+}
+
+/** Throws `not_found` for a session that does not run, and for one that the user may not join in any mode. */
+async function requireJoinable(context: AuthContext, sid: string, { identity, address }: UserCaller): Promise<void> {
+  const session = await findActiveSession(context, sid);
+  const roles = await rolesNamed(context.storage, identity.roles);
+  const [mode = "observer"] = session === undefined ? [] : joinableModes(identity, roles, session);
+  const locks = await listLocks(context.storage);
+  authorizeJoin({ identity, roles, locks, clientIp: ipOf(address), now: context.now(), sid, mode, session, isBeforeMfa: true });
 }
 
 /** The only host that the user may mean and reach: a confirmation is for one. Hosts that the user may not reach are never named. */

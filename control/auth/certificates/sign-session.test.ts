@@ -21,9 +21,10 @@ describe("certificates that a one-time code confirms", () => {
   let web: string;
   const twins: string[] = [];
   const join = async (hostname: string, env: string): Promise<string> => {
-    const { secret } = await t.admin.createToken({ roles: ["node"] });
-    const { hostId } = await t.connect().join({ token: secret, role: "node", hostname, ...publicKeys(generateKeys()) });
-    const report = { hostId, hostname, labels: { env }, services: ["ssh"], version: "1.0.0", connected: true };
+    const services = ["ssh", "db"];
+    const { secret } = await t.admin.createToken({ roles: ["node", "db"] });
+    const { hostId } = await t.connect().join({ token: secret, role: "node", hostname, services, ...publicKeys(generateKeys()) });
+    const report = { hostId, hostname, labels: { env }, services, version: "1.0.0", connected: true };
     await t.auth.localClient("proxy").reportNode(report);
     return hostId;
   };
@@ -33,9 +34,13 @@ describe("certificates that a one-time code confirms", () => {
   };
   beforeAll(async () => {
     t = await openTestAuth();
-    const spec = { options: { require_session_mfa: true }, allow: { logins: ["root"], node_labels: { env: "test" } } };
+    const labels = { env: "test" };
+    const join_sessions = [{ name: "all", roles: ["*"], kinds: ["*"], modes: ["*"] }];
+    const allow = { logins: ["root"], node_labels: labels, db_labels: labels, db_users: ["reader"], db_names: ["*"], join_sessions };
+    const spec = { options: { require_session_mfa: true }, allow };
     await t.admin.putResource({ json: JSON.stringify({ kind: "role", version: "v7", metadata: { name: "ssh" }, spec }) });
     web = await join("web-1", "test");
+    await t.auth.localClient("proxy").reportOffered({ hostId: web, offered: [{ kind: "db", name: "orders", labels }] });
     await join("secret-1", "prod");
     twins.push(await join("twin", "test"), await join("twin", "test"));
     const openssh = { kind: "node", sub_kind: "openssh", version: "v2", metadata: { name: "old-1", labels: { env: "test" } } };
@@ -118,7 +123,12 @@ describe("certificates that a one-time code confirms", () => {
 
   test("for a session to join: a minute too", async () => {
     const sid = crypto.randomUUID();
-    const { ssh } = await sign(alice, { kind: "join", name: sid });
+    const { client } = await joinHost(t, "shared-1");
+    const running = { sid, kind: "ssh", user: "owner", roles: ["other"], login: "root", server_id: "", server_name: "shared-1", participants: [] };
+    const fresh = code(alice);
+    const process = crypto.randomUUID();
+    await client.reportSessions({ process, sessionsJson: [JSON.stringify({ ...running, started: t.now().toISOString(), process })] });
+    const { ssh } = await sign(alice, { kind: "join", name: sid, code: fresh });
     expect(ssh).toMatchObject({ mfa: { kind: "join", name: sid }, validBefore: new Date(t.now().getTime() + 60_000) });
   });
 

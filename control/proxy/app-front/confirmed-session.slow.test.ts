@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type CodedBrowser, openCodedBrowser, stillTime } from "../../../test/inside/coded-browser.ts";
-import { BrowserWorld, wiki } from "./testing/browser-world.ts";
+import { BrowserWorld, shop, wiki } from "./testing/browser-world.ts";
 
 /* A browser at an application where a role demands a code for each session. */
 
@@ -44,7 +44,8 @@ describe("where a role demands a code for each session", () => {
 
   test("a code for something else opens no session of an application, and an unknown host name none", async () => {
     const [bob, carol] = [await person(), await person()];
-    const { confirmation } = await bob.confirm({ type: "kube", cluster: "wiki" });
+    expect((await bob.confirm({ type: "kube", cluster: "wiki" })).status).toBe(404);
+    const { confirmation } = await bob.confirm({ type: "app", host: shop });
     expect(await open(bob, confirmation)).toMatchObject({ status: 403, body: { error: { code: "mfa_required" } } });
     expect((await carol.confirm({ type: "app", host: "nothing.example.test" })).status).toBe(404);
     expect((await carol.confirm({ type: "app", host: wiki })).status).toBe(200);

@@ -130,7 +130,8 @@ describe("where a role demands a code for each session", () => {
       message: "joining this session needs a one-time code for each session (role careful, require_session_mfa)",
     };
     expect(await refusalOf(await openWebTerminal(cluster, dave.browser, join("observer")))).toMatchObject(refused);
-    const elsewhere = await erin.confirm({ type: "join", session: crypto.randomUUID() });
+    expect((await erin.confirm({ type: "join", session: crypto.randomUUID() })).status).toBe(404);
+    const elsewhere = await erin.confirm({ type: "files", ...filesAt() });
     const foreign = { code: expect.stringMatching(/^(?:mfa_required|denied)$/) };
     expect(await refusalOf(await openWebTerminal(cluster, erin.browser, join("peer", { confirmation: elsewhere.confirmation })))).toMatchObject(
       foreign,
