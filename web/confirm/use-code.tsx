@@ -1,9 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { Confirmation, ConfirmationAsk, ConfirmedThing } from "../../core/api/web/confirmations.ts";
-import { CallError, call } from "../api/request.ts";
+import type { ConfirmedThing } from "../../core/api/web/confirmations.ts";
+import { CallError } from "../api/request.ts";
 import { sentenceOf } from "../parts/notice.tsx";
 import { CodeDialog } from "./code-dialog.tsx";
+import { type CodeAttempt, codeAttempt } from "./send-code.ts";
 
 /** The question for a one-time code, where a role demands one for each session. */
 export interface CodeQuestion {
@@ -26,13 +27,18 @@ export function codeReason({ message }: { readonly message: string }): string {
 
 /** Asks for a code for this thing. `confirmed` gets what the page opens it with, and keeps it in memory alone. */
 export function useCode(thing: ConfirmedThing, confirmed: (confirmation: string) => void): CodeQuestion {
-  const [why, setWhy] = useState<string>();
-  const close = (): void => setWhy(undefined);
-  const send = async (code: string): Promise<void> => {
-    const body: ConfirmationAsk = { for: thing, code };
-    const { confirmation } = await call<Confirmation>("/confirmations", { method: "POST", body });
-    close();
-    confirmed(confirmation);
+  const [question, setQuestion] = useState<{ readonly why: string; readonly attempt: CodeAttempt }>();
+  const close = (): void => {
+    question?.attempt.leave();
+    setQuestion(undefined);
   };
-  return { dialog: why !== undefined && <CodeDialog why={why} send={send} close={close} />, isOpen: why !== undefined, ask: setWhy };
+  const ask = (why: string): void => {
+    const attempt = codeAttempt(thing, (confirmation) => {
+      setQuestion(undefined);
+      confirmed(confirmation);
+    });
+    setQuestion({ why, attempt });
+  };
+  const dialog = question !== undefined && <CodeDialog why={question.why} send={question.attempt.send} close={close} />;
+  return { dialog, isOpen: question !== undefined, ask };
 }
