@@ -49,6 +49,11 @@ export function parseReference(text: string): { readonly kind: ResourceKind; rea
 /** Documents of one kind from the service, sorted by name. */
 export async function listDocuments<T extends Resource>(client: AuthClient, kind: T["kind"], withSecrets = false): Promise<readonly T[]> {
   const { resources } = await client.listResources({ kind, withSecrets });
+  return documentsOf<T>(resources);
+}
+
+/** The documents of an answer, sorted by name. */
+export function documentsOf<T extends Resource>(resources: readonly { readonly json: string }[]): readonly T[] {
   const documents = resources.map(({ json }) => readResource<T>(json));
   return documents.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }

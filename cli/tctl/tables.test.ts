@@ -21,16 +21,17 @@ test("tables look as documented", () => {
   );
   expect(nodesTable([{ ...node, spec: { ...node.spec, services: ["ssh"] } }]).split("\n")[2]).toBe(`web-1 ${id} connected env=prod 1.0.0`);
   expect(
-    usersTable([
-      {
+    usersTable(
+      ["bob", "eve"].map((name) => ({
         kind: "user",
         version: "v2",
-        metadata: { name: "bob" },
+        metadata: { name },
         spec: { roles: ["access"], traits: { logins: ["root"] } },
         status: { state: "invited" },
-      },
-    ]),
-  ).toBe("User Roles  Logins State   Passkeys\n---- ------ ------ ------- --------\nbob  access root   invited 0");
+      })),
+      { eve: 2 },
+    ),
+  ).toBe("User Roles  Logins State   Passkeys\n---- ------ ------ ------- --------\nbob  access root   invited 0\neve  access root   invited 2");
   const token = {
     kind: "token",
     version: "v2",

@@ -8,7 +8,7 @@ import type { Call } from "../command.ts";
 import { type Result, textResult } from "../output.ts";
 import { renderTable } from "../table.ts";
 import { type Admin, withAdmin } from "./connect.ts";
-import { getDocument, listDocuments } from "./documents.ts";
+import { documentsOf, getDocument } from "./documents.ts";
 
 /** Traits that have options of their own, by option. */
 const traitOptions = {
@@ -103,17 +103,20 @@ export async function updateUser(call: Call): Promise<Result> {
 
 export async function listUsers(call: Call): Promise<Result> {
   return await withAdmin(call, async ({ client }) => {
-    const users = await listDocuments<User>(client, "user");
-    return { data: users, text: usersTable(users) };
+    const { resources, passkeys } = await client.listResources({ kind: "user" });
+    const users = documentsOf<User>(resources);
+    return { data: users, text: usersTable(users, passkeys) };
   });
 }
 
-export function usersTable(users: readonly User[]): string {
-  const rows = users.map(({ metadata, spec, status }) => {
+/** `passkeys`: their number, by user, of those who have some; left out: the table does not have them. */
+export function usersTable(users: readonly User[], passkeys?: Readonly<Record<string, number>>): string {
+  const rows = users.map(({ metadata: { name }, spec, status }) => {
     const state = status?.state === "locked" && status.locked_until !== undefined ? `locked until ${status.locked_until}` : (status?.state ?? "");
-    return [metadata.name, spec.roles.join(","), (spec.traits?.logins ?? []).join(","), state, String(status?.passkeys ?? 0)];
+    const count = passkeys === undefined ? [] : [String(Object.hasOwn(passkeys, name) ? passkeys[name] : 0)];
+    return [name, spec.roles.join(","), (spec.traits?.logins ?? []).join(","), state, ...count];
   });
-  return renderTable(["User", "Roles", "Logins", "State", "Passkeys"], rows);
+  return renderTable(["User", "Roles", "Logins", "State", ...(passkeys === undefined ? [] : ["Passkeys"])], rows);
 }
 
 export async function removeUser(call: Call): Promise<Result> {

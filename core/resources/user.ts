@@ -28,8 +28,6 @@ export const userSchema = z.strictObject({
     .strictObject({
       state: z.enum(["invited", "active", "locked"]),
       locked_until: z.string().optional(),
-      /** Number of passkeys; left out: none. */
-      passkeys: z.int().optional(),
     })
     .optional(),
 });

@@ -18,6 +18,7 @@ import { allowedServices, offerLimits, requireHost } from "../inventory/host-rec
 import { bestHealth, listOffered, type OfferedResource } from "../inventory/live-offered.ts";
 import type { HostFacts } from "../inventory/query/query.ts";
 import { createToken } from "../tokens/tokens.ts";
+import { passkeysOf } from "../users/users.ts";
 import { allowedAccounts } from "./allowed-accounts.ts";
 import { actorOf, type Caller, hostOf } from "./caller.ts";
 import { explainOwnDatabase } from "./explain-own-database.ts";
@@ -35,7 +36,7 @@ export function resourceMethods(api: Api): Handlers<ResourceMethods> {
       return { secret: made.secret, token: message(made.token) };
     },
     listResources: async ({ kind, labels, search, query, limit, cursor, withSecrets }, caller) => {
-      const found = resourceKind(kind);
+      resourceKind(kind);
       if (kind === "node") {
         const page = await listNodesFor(api, caller, { labels, search, query, limit, cursor });
         return { resources: page.nodes.map(message), cursor: page.cursor };
@@ -43,8 +44,7 @@ export function resourceMethods(api: Api): Handlers<ResourceMethods> {
       if (Object.keys(labels).length > 0 || search.length > 0 || query !== "")
         throw new PlatformError("invalid", `filters are only supported for nodes, not for kind ${kind}`);
       await requireRule(context, caller, { resource: kind, verb: "list" });
-      const shown = await shownTo(api, caller, { kind, withSecrets });
-      return { resources: (await found.list(context)).flatMap((document) => shown(document) ?? []).map(message) };
+      return await listDocuments(api, caller, { kind, withSecrets });
     },
     getResource: async ({ kind, name, withSecrets }, caller) => {
       const found = resourceKind(kind);
@@ -83,6 +83,15 @@ export function resourceMethods(api: Api): Handlers<ResourceMethods> {
       return { notes: [...(await found.delete(context, name, actorOf(caller)))] };
     },
   };
+}
+
+/** All documents of a kind, as the caller may see them. */
+async function listDocuments(api: Api, caller: Caller, { kind, withSecrets }: { readonly kind: string; readonly withSecrets: boolean }) {
+  const { context } = api;
+  const shown = await shownTo(api, caller, { kind, withSecrets });
+  const documents = (await resourceKind(kind).list(context)).flatMap((document) => shown(document) ?? []);
+  const names = kind === "user" ? documents.map(({ metadata }) => metadata.name) : [];
+  return { resources: documents.map(message), passkeys: await passkeysOf(context, names) };
 }
 
 /**

@@ -55,12 +55,16 @@ export async function putUser(context: AuthContext, user: User, how: PutMode & {
 
 async function withStatus({ storage }: Stores, user: User): Promise<User> {
   const name = user.metadata.name;
-  const count = await countPasskeys(storage, name, await readUserId(storage, name));
-  const passkeys = count === 0 ? {} : { passkeys: count };
   const locked = await throttledSomewhere(storage, name);
-  if (locked !== undefined) return { ...user, status: { state: "locked", locked_until: locked.toISOString(), ...passkeys } };
+  if (locked !== undefined) return { ...user, status: { state: "locked", locked_until: locked.toISOString() } };
   const stored = await readCredential(storage, name);
-  return { ...user, status: { state: stored?.credential.password === undefined ? "invited" : "active", ...passkeys } };
+  return { ...user, status: { state: stored?.credential.password === undefined ? "invited" : "active" } };
+}
+
+/** Number of passkeys of each of these users who has some. */
+export async function passkeysOf({ storage }: Stores, names: readonly string[]): Promise<Readonly<Record<string, number>>> {
+  const counts = names.map(async (name) => [name, await countPasskeys(storage, name, await readUserId(storage, name))] as const);
+  return Object.fromEntries((await Promise.all(counts)).filter(([, count]) => count > 0));
 }
 
 /** Clears the failed logins of a user; password and code stay. Returns whether any address was locked out. Throws `not_found`. */
