@@ -230,7 +230,7 @@ describe.skipIf(!hasProgram("chromium"))("a session that ends while people work,
     await confirm();
     await mine.getByText("The passkey phone has been removed.").waitFor();
     await mine.getByRole("button", { name: "Remove phone" }).waitFor({ state: "detached" });
-    // The browser has been told.
+    // The browser forgets it too.
     await expect.poll(device.credentials).toEqual([]);
     await mine.getByRole("button", { name: "Log out", exact: true }).click();
     await mine.getByRole("heading", { level: 1, name: "Log in" }).waitFor();
