@@ -45,18 +45,11 @@ const several: Kind = { event: "access.denied", user: "(several)", method: "(sev
 
 /** Undefined: recorded one by one. */
 function kindOf(facts: AuditFacts): Kind | undefined {
-  switch (facts.event) {
-    case "cert.refused":
-      return { event: facts.event };
-    case "access.denied":
-      return { event: facts.event, user: facts.user, method: facts.method };
-    case "mfa_auth_challenge.validate": {
-      const { event, user, mfa_device } = facts;
-      return { event, user, mfa_device, success: false, resource_kind: "(several)", resource_name: "(several)" };
-    }
-    default:
-      return undefined;
-  }
+  if (facts.event === "cert.refused") return { event: facts.event };
+  if (facts.event === "access.denied") return { event: facts.event, user: facts.user, method: facts.method };
+  if (facts.event !== "mfa_auth_challenge.validate") return undefined;
+  const { event, user, mfa_device } = facts;
+  return { event, user, mfa_device, success: false, resource_kind: "(several)", resource_name: "(several)" };
 }
 
 export function createAuditLog(store: AuditStore, deps: AuditLogDeps): AuditLog {
