@@ -41,7 +41,7 @@ export function useTerminal({ wish, isForReader, left }: TerminalFacts) {
   useEffect(() => {
     const element = screen.current;
     if (element === null) return;
-    let isGone = false;
+    let [isGone, isOpened] = [false, false];
     const confirmation = held.current;
     if (wish.type === "open") held.current = undefined;
     const close = (): void => {
@@ -62,8 +62,13 @@ export function useTerminal({ wish, isForReader, left }: TerminalFacts) {
       wish: confirmation === undefined ? wish : { ...wish, confirmation },
       token: bearer.value ?? "",
       isForReader,
-      opened: ({ host, login }) => setState({ is: "open", where: login === "" ? host : `${login}@${host}` }),
+      opened: ({ host, login }) => {
+        isOpened = true;
+        setState({ is: "open", where: login === "" ? host : `${login}@${host}` });
+      },
       ended: (notice) => {
+        // Of a host that was not reached, the code was not used up.
+        if (notice?.type === "error" && !isOpened) held.current ??= confirmation;
         if (notice?.type === "error" && notice.error.code === "mfa_required") void refused(notice.error);
         else setState(overOf(notice));
       },

@@ -9,8 +9,8 @@ const cases = [
   ["10.0.0.1", undefined, true, /IP address/],
   ["10.0.0.1:3080", "access.example.com:443", true, /IP address/],
   ["[::1]:3080", undefined, true, /IP address/],
-  ["box:3080", "access.example.com:443", true, /https:\/\/access\.example\.com alone/],
-  ["access.example.com:8443", "access.example.com:443", true, /https:\/\/access\.example\.com alone/],
+  ["box:3080", "access.example.com:443", true, / at access\.example\.com alone/],
+  ["access.example.com:8443", "access.example.com:443", true, / at access\.example\.com alone/],
   ["box:3080", "10.0.0.1:3080", true, /IP address/],
 ] as const;
 

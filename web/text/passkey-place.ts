@@ -16,7 +16,7 @@ export function noPasskeys({
   if (own !== undefined && own !== host.toLowerCase()) {
     return isAddress(own)
       ? "Passkeys need a proxy with a name: its address is an IP address."
-      : `Passkeys work at https://${own} alone: open that address.`;
+      : `Passkeys work at ${own} alone: open the proxy by that address.`;
   }
   return isSupported ? undefined : "This browser cannot use passkeys.";
 }

@@ -1,9 +1,9 @@
 import type { TLSSocket } from "node:tls";
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import type { UserIdentity } from "../../../../core/identity/identity.ts";
-import { marked } from "../../../browser/marked.ts";
 import { reachAgent } from "../../kube-front/reach-agent.ts";
 import type { ReachServices } from "../../routing/reach-served.ts";
+import { confirmedUser } from "../confirmed-user.ts";
 
 /** A browser session that connects to a Kubernetes cluster. */
 export interface ClusterVisit {
@@ -41,11 +41,4 @@ export async function reachCluster(visit: ClusterVisit, services: ReachServices)
   signal.addEventListener("abort", end, { once: true });
   tls.once("close", () => signal.removeEventListener("abort", end));
   return tls;
-}
-
-/** The user with the mark of what the page has confirmed, as in the certificate that the agent sees: for the proxy's own decision. */
-async function confirmedUser({ identity, confirmation = "", auth, signal }: ClusterVisit): Promise<UserIdentity> {
-  if (confirmation === "") return identity;
-  const { device, kind, name, sourceIp } = await auth.getConfirmation({ confirmation }, { signal });
-  return marked(identity, { device, kind, name, sourceIp });
 }

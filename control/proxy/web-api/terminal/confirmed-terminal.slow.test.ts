@@ -74,6 +74,17 @@ describe("where a role demands a code for each session", () => {
     expect(await terminal.closed).toEqual({ type: "ended", status: 3 });
   });
 
+  test("a host that cannot be reached leaves the code as good as it was", async () => {
+    const ida = await person();
+    const away = { kind: "node", sub_kind: "openssh", version: "v2", metadata: { name: "away" }, spec: { hostname: "away", addr: "127.0.0.1:1" } };
+    await cluster.admin.putResource({ json: JSON.stringify(away) });
+    const { confirmation } = await ida.confirm({ type: "terminal", node: "away", login });
+    const ask = { type: "open", node: "away", login, ...size, confirmation };
+    for (const attempt of [1, 2]) {
+      expect(await refusalOf(await openWebTerminal(cluster, ida.browser, ask)), `attempt ${attempt}`).toMatchObject({ code: "unavailable" });
+    }
+  });
+
   test("a wrong code is denied, and leaves the browser logged in", async () => {
     const gil = await person();
     const { browser, code } = gil;

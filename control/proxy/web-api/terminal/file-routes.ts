@@ -48,8 +48,8 @@ export function fileRoutes(api: Api, services: FileServices): void {
   });
 }
 
-type FileCall = Pick<UserCall<typeof content>, "auth" | "query" | "request" | "address">;
-type BoundCall = FileCall & Pick<UserCall<typeof content>, "browser" | "reply" | "signal">;
+type FileCall = Pick<UserCall<typeof content>, "auth" | "browser" | "query" | "request" | "address">;
+type BoundCall = FileCall & Pick<UserCall<typeof content>, "reply" | "signal">;
 
 /** Asks a host over a connection of its own, which ends with it. */
 async function withFiles<T>(call: BoundCall, services: FileServices, ask: (files: HostFiles, hold: BoundFacts["hold"]) => Promise<T>): Promise<T> {
@@ -64,12 +64,12 @@ async function withFiles<T>(call: BoundCall, services: FileServices, ask: (files
 }
 
 async function filesOf(
-  { auth, query: { node, login, confirmation }, request, address }: FileCall,
+  { auth, browser: { identity }, query: { node, login, confirmation }, request, address }: FileCall,
   services: FileServices,
   signal: AbortSignal,
 ): Promise<HostFiles> {
   const peer = `${address.includes(":") ? `[${address}]` : address}:${request.socket.remotePort ?? 0}`;
-  return await openFiles({ node, login, confirmation, auth, peer, signal }, services);
+  return await openFiles({ node, login, confirmation, identity, auth, peer, signal }, services);
 }
 
 async function listed(files: HostFiles, asked: AskedPath, hold: BoundFacts["hold"]) {

@@ -12,12 +12,15 @@ import { decodeStreamReply, maxStreamMessage } from "../../../../core/transport/
 import { agentRefusal } from "../../routing/agent-refusal.ts";
 import { openStream } from "../../routing/open-stream.ts";
 import type { ChosenHost, ClientRequest, RoutingServices } from "../../routing/routing-services.ts";
+import { confirmedUser } from "../confirmed-user.ts";
 
 type Unsized<T = HostAsk> = T extends HostAsk ? Omit<T, "cols" | "rows"> : never;
 
 export interface ReachAsk {
   /** A login on a host, or a session to join. */
   readonly ask: Unsized;
+  /** Of the browser's session. */
+  readonly identity: UserIdentity;
   /** The auth service's API in the user's name. */
   readonly auth: AuthClient;
   /** `ip:port` of the browser. */
@@ -38,21 +41,23 @@ const [replyMs, loginMs] = [15_000, 20_000] as const;
 
 /**
  * Connects to a host for the user of a browser: SSH begins at this proxy, by a certificate of a fresh key that the auth service signs for this connection
- * alone. The host decides, records and audits as for the user's own client. Throws PlatformError: `mfa_required` where only a one-time code is missing.
+ * alone. A code for a terminal is used up once the host has answered. The host decides, records and audits as for the user's own client. Throws PlatformError: `mfa_required` where only a one-time code is missing.
  */
 export async function reachHost(facts: ReachAsk, services: RoutingServices): Promise<ReachedHost> {
   const { ask, auth, peer, signal, forFiles = false } = facts;
   const { privateKey, publicLine: sshPublicKey } = generateSshKey();
   const target = ask.type === "open" ? { host: ask.node, login: ask.login, files: forFiles } : { sessionId: ask.session, mode: ask.mode };
   const { confirmation = "" } = ask;
-  const { sshCertificate } = await auth.signBrowserSsh({ sshPublicKey, ...target, confirmation }, { signal });
-  const certificate = parseCertificateLine(sshCertificate);
+  const sign = async () => parseCertificateLine((await auth.signBrowserSsh({ sshPublicKey, ...target, confirmation }, { signal })).sshCertificate);
+  const confirmed = await userOfCode(facts);
+  const signed = confirmed === undefined ? await sign() : undefined;
+  const identity = confirmed ?? userIn(signed);
   const chosen: ChosenHost = { host: undefined };
-  const identity = userIn(fromSshCertificate(certificate));
   const stream = await openStream({ identity, request: requestOf(ask), clientAddress: peer }, services, chosen);
   try {
     const reply = decodeStreamReply(await readFrame(stream, { maxLength: maxStreamMessage, timeoutMs: replyMs, what: "host's reply", signal }));
     if (!reply.ok) throw reply.error;
+    const certificate = signed ?? (await sign());
     const { hostCaSsh } = await services.access.current();
     const login = { username: ask.type === "open" ? ask.login : joinLogin, privateKey, certificate: certificate.blob };
     const server = { hostAuthorities: hostCaSsh, principal: principalOf(chosen) };
@@ -64,8 +69,16 @@ export async function reachHost(facts: ReachAsk, services: RoutingServices): Pro
   }
 }
 
-function userIn(identity: ReturnType<typeof fromSshCertificate>): UserIdentity {
-  if (identity.kind === "user") return identity;
+/** The user as in the certificate that follows, where that uses up a code; undefined: none is used up, and the auth service decides first. */
+async function userOfCode({ ask, forFiles = false, ...facts }: ReachAsk): Promise<UserIdentity | undefined> {
+  if (ask.type !== "open" || forFiles || ask.confirmation === undefined) return undefined;
+  const { mfa, ...user } = await confirmedUser({ ...facts, confirmation: ask.confirmation });
+  return mfa && { ...user, mfa, principals: { ssh: { login: [ask.login] } } };
+}
+
+function userIn(certificate: ReturnType<typeof parseCertificateLine> | undefined): UserIdentity {
+  const identity = certificate && fromSshCertificate(certificate);
+  if (identity?.kind === "user") return identity;
   throw new Error("the auth service has signed for a host");
 }
 

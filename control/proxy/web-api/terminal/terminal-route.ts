@@ -43,9 +43,8 @@ async function serve({ socket, inbox, browser, auth, peer, signal }: SocketCall,
     throw new PlatformError("invalid", `could not read which terminal to open${field === "" ? "" : `: ${field}`}`);
   }
   const ask = asked.data;
-  const visit = { auth, peer, signal };
-  const shell =
-    ask.type === "pod" ? await openPodShell({ ask, identity: browser.identity, ...visit }, services) : await openShell({ ask, ...visit }, services);
+  const visit = { identity: browser.identity, auth, peer, signal };
+  const shell = ask.type === "pod" ? await openPodShell({ ask, ...visit }, services) : await openShell({ ask, ...visit }, services);
   const send = (notice: TerminalNotice): void => socket.send(JSON.stringify(notice));
   const typed = everySoOften(services.now, () => {
     // The auth service keeps the time of the last use; a session that has ended is found elsewhere.

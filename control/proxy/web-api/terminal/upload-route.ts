@@ -36,11 +36,11 @@ async function serve(call: SocketCall, services: TerminalServices): Promise<void
   }
 }
 
-async function upload({ socket, inbox, auth, peer, signal }: SocketCall, ask: UploadAsk, services: TerminalServices): Promise<void> {
+async function upload({ socket, inbox, browser, auth, peer, signal }: SocketCall, ask: UploadAsk, services: TerminalServices): Promise<void> {
   // It outlives the browser by the time to store what has come, or to remove what it has left: a host need not answer at all.
   const life = outlive(signal, goneMs);
   const { node, login, confirmation } = ask;
-  const files = await openFiles({ node, login, confirmation, auth, peer, signal: life.signal }, services);
+  const files = await openFiles({ node, login, confirmation, identity: browser.identity, auth, peer, signal: life.signal }, services);
   const send = (notice: UploadNotice): void => {
     if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(notice));
   };
