@@ -1,6 +1,6 @@
 import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import type { HostAsk } from "../../../../core/api/web/terminal.ts";
-import { toPlatformError } from "../../../../core/errors/platform-error.ts";
+import { type PlatformError, toPlatformError } from "../../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../../core/identity/identity.ts";
 import { fromSshCertificate } from "../../../../core/identity/ssh-identity.ts";
 import { joinLogin } from "../../../../core/resources/session.ts";
@@ -54,18 +54,22 @@ export async function reachHost(facts: ReachAsk, services: RoutingServices): Pro
   const identity = confirmed ?? userIn(signed);
   const chosen: ChosenHost = { host: undefined };
   const stream = await openStream({ identity, request: requestOf(ask), clientAddress: peer }, services, chosen);
+  const refusal = (thrown: unknown): PlatformError =>
+    agentRefusal(toPlatformError(thrown), { what: namedBy(ask, chosen), isConfirmed: identity.mfa !== undefined });
   try {
     const reply = decodeStreamReply(await readFrame(stream, { maxLength: maxStreamMessage, timeoutMs: replyMs, what: "host's reply", signal }));
-    if (!reply.ok) throw reply.error;
+    if (!reply.ok) throw refusal(reply.error);
     const certificate = signed ?? (await sign());
     const { hostCaSsh } = await services.access.current();
     const login = { username: ask.type === "open" ? ask.login : joinLogin, privateKey, certificate: certificate.blob };
     const server = { hostAuthorities: hostCaSsh, principal: principalOf(chosen) };
-    const connection = await connectSsh({ stream, ...login, ...server, timeoutMs: loginMs, signal });
+    const connection = await connectSsh({ stream, ...login, ...server, timeoutMs: loginMs, signal }).catch((thrown: unknown) => {
+      throw refusal(thrown);
+    });
     return { connection, host: chosen.host?.facts.hostname ?? "" };
   } catch (thrown) {
     stream.destroy();
-    throw agentRefusal(toPlatformError(thrown), { what: namedBy(ask, chosen), isConfirmed: identity.mfa !== undefined });
+    throw thrown;
   }
 }
 
