@@ -117,8 +117,15 @@ async function confirmed(token) {
 
 async function openSession(token) {
   const confirmation = sessionStorage.getItem(kept) ?? undefined;
-  sessionStorage.removeItem(kept);
-  return await call("/app-sessions", { method: "POST", body: { host, confirmation }, token });
+  try {
+    const opened = await call("/app-sessions", { method: "POST", body: { host, confirmation }, token });
+    sessionStorage.removeItem(kept);
+    return opened;
+  } catch (error) {
+    // Without an answer it may be unused: a reload of the page tries again.
+    if (error.code !== undefined) sessionStorage.removeItem(kept);
+    throw error;
+  }
 }
 
 async function finish(token) {

@@ -50,6 +50,9 @@ interface Visit {
 
 type Answers = Readonly<Record<string, readonly [status: number, body: unknown]>>;
 
+/** A call that gets no answer. */
+const lost = [0, "lost"] as const;
+
 /** Runs a page's script at an address; `answers` by method and path. `kept`: what the tab has stored. */
 function visit(script: string, address: string, answers: Answers, kept = new Map<string, string>()): Visit {
   const url = new URL(address);
@@ -71,6 +74,7 @@ function visit(script: string, address: string, answers: Answers, kept = new Map
     { method = "GET", headers = {}, body }: { method?: string; headers?: Record<string, string>; body?: string } = {},
   ) => {
     calls.push({ path, method, token: headers.Authorization, body: body === undefined ? undefined : JSON.parse(body) });
+    if (answers[`${method} ${path}`] === lost) throw new TypeError("Failed to fetch");
     const [status, answer] = answers[`${method} ${path}`] ?? [404, { error: { message: "not found", code: "not_found" } }];
     return { ok: status < 300, json: async () => await Promise.resolve(answer) };
   };
@@ -175,6 +179,19 @@ describe("the page that signs a browser in", () => {
     const again = visit(launchScript, back, { ...open, "POST /webapi/v1/app-sessions": [200, opened] }, kept);
     await again.gone;
     expect(again.calls.at(-1)?.body).toEqual({ host: "wiki.test", confirmation: "c1" });
+    expect(kept.size).toBe(0);
+  });
+
+  test("keeps what a code has confirmed until the proxy has answered", async () => {
+    const kept = new Map([["confirmation of wiki.test", "c1"]]);
+    const back = `${launch}?path=%2Fa&next=#platform-state=i.s`;
+    const cut = visit(launchScript, back, { ...open, "POST /webapi/v1/app-sessions": lost }, kept);
+    await expect.poll(() => cut.elements.get("status")?.textContent).toBe("Could not reach the proxy. Reload the page to try again.");
+    expect([...kept.values()]).toEqual(["c1"]);
+    const refused = { error: { message: "access denied: no", code: "denied" } };
+    const answered = visit(launchScript, back, { ...open, "POST /webapi/v1/app-sessions": [403, refused] }, kept);
+    await expect.poll(() => answered.elements.get("status")?.textContent).toBe("Access denied: no.");
+    expect(answered.calls.at(-1)?.body).toEqual({ host: "wiki.test", confirmation: "c1" });
     expect(kept.size).toBe(0);
   });
 
