@@ -108,6 +108,8 @@ describe("what a page has confirmed by a one-time code", () => {
     const mfa = { device: "otp", kind: "ssh", name: web, until: session.expires };
     expect(identity).toMatchObject({ name: "alice", sourceIp: "198.51.100.4", mfa, relayed: { until: session.expires } });
     expect(identity.principals).toEqual({ ssh: { login: ["root"] } });
+    // As those of tsh: a minute to open a connection.
+    expect(identity.validBefore.getTime() - world.t.now().getTime()).toBeLessThanOrEqual(60_000);
     await expect(ssh({ confirmation })).rejects.toMatchObject(needsCode);
     expect((await world.t.events("mfa_auth_challenge.validate")).at(-1)).toMatchObject({
       code: "T1016I",

@@ -35,6 +35,8 @@ export interface BrowserSshAsk {
 
 /** Validity, ms: a terminal begins at once, and then lasts as the browser's session allows; the clocks of hosts differ a little. */
 const validityMs = 300_000;
+/** Of one that a code has confirmed: time to open a connection, as for `tsh`. */
+const confirmedMs = 60_000;
 
 /**
  * A certificate line with which a proxy opens a terminal for the user of a browser, marked with the proxy's id. It lists no login but the wanted one. The host
@@ -51,7 +53,8 @@ export async function signBrowserSsh(context: AuthContext, ask: BrowserSshAsk): 
   if (confirmed !== undefined && purpose === "terminal") await spendConfirmation(context, confirmed);
   const now = context.now();
   const until = identity.validBefore;
-  const validBefore = new Date(Math.min(until.getTime(), Math.floor((now.getTime() + validityMs) / 1000) * 1000));
+  const lasts = confirmed === undefined ? validityMs : confirmedMs;
+  const validBefore = new Date(Math.min(until.getTime(), Math.floor((now.getTime() + lasts) / 1000) * 1000));
   const principals = { ssh: { login: login === undefined ? [] : [login] } };
   const fields = toSshCertificate({ ...identity, principals, relayed: { by: ask.proxyId, until: until.toISOString() }, validBefore });
   const line = context.authorities.issueSsh("user", fields, { sshPublicKey: ask.sshPublicKey, now });
