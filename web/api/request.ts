@@ -27,6 +27,8 @@ export interface CallOptions {
   readonly body?: unknown;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly signal?: AbortSignal | undefined;
+  /** What a code has confirmed for what is opened. */
+  readonly confirmation?: string | undefined;
   /** In place of the page's: such a call does not change what the page knows of its session. */
   readonly bearer?: string | undefined;
 }
@@ -39,6 +41,8 @@ export function onRefused(renew: () => Promise<boolean>): void {
   renewal = renew;
 }
 
+/** Header of what a code has confirmed (control/proxy/web-api/page-confirmation.ts): addresses are kept in logs and histories. */
+const confirmationHeader = "platform-confirmation";
 /** Maximum time for an answer, ms. */
 const longestMs = 30_000;
 
@@ -68,6 +72,7 @@ async function callOnce<T>(path: string, options: CallOptions): Promise<T> {
   const token = "bearer" in options ? options.bearer : bearer.value;
   if (token !== undefined) headers.set("Authorization", `Bearer ${token}`);
   if (body !== undefined) headers.set("Content-Type", "application/json");
+  if (options.confirmation !== undefined) headers.set(confirmationHeader, options.confirmation);
   if (method === "GET" && !takeUse()) headers.set(unusedHeader, "1");
   try {
     const answer = await fetch(`/webapi/v1${path}${search}`, {

@@ -35,7 +35,7 @@ function PodsOf({ cluster }: { readonly cluster: string }) {
   const asked = { cluster, confirmation };
   const loaded = useLoaded(`${namespace} ${confirmation}`, async (signal) => ({
     of: namespace,
-    ...(await call<PodList>("/kube-pods", { query: { ...asked, namespace }, signal })),
+    ...(await call<PodList>("/kube-pods", { query: { cluster, namespace }, confirmation, signal })),
   }));
   // Those of another namespace do not answer this question.
   const listed = loaded.value?.of === namespace ? loaded.value : undefined;
@@ -118,7 +118,9 @@ interface NamespaceFacts {
 /** The namespaces are suggestions: a user who may not list them can still name one. */
 function NamespaceField({ asked, namespace }: NamespaceFacts) {
   const id = useId();
-  const loaded = useLoaded(JSON.stringify(asked), (signal) => call<NamespaceList>("/kube-namespaces", { query: asked, signal }));
+  const loaded = useLoaded(JSON.stringify(asked), (signal) =>
+    call<NamespaceList>("/kube-namespaces", { query: { cluster: asked.cluster }, confirmation: asked.confirmation, signal }),
+  );
   return (
     <form
       class="query"

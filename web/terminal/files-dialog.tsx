@@ -38,7 +38,7 @@ export function FilesDialog({ node, login, confirmation, confirmed, close }: Fil
   const [outcome, setOutcome] = useState<Outcome>();
   const [at, setAt] = useState<FilePlace>({});
   const loaded: Loaded<Folder> = useLoaded(JSON.stringify([at, confirmation]), async (signal): Promise<Folder> => {
-    const listed = call<Folder>("/files/folder", { query: { ...host, ...at }, signal });
+    const listed = call<Folder>("/files/folder", { query: { node, login, ...at }, confirmation, signal });
     return await listed.catch((thrown: unknown) => {
       // A file that was asked for by its path: the folder stays, and is what is loaded again after that.
       const there = loaded.value;
@@ -54,7 +54,7 @@ export function FilesDialog({ node, login, confirmation, confirmed, close }: Fil
   const fetchFile = async (file: FilePlace): Promise<void> => {
     setOutcome(undefined);
     try {
-      const { path, size } = await downloadFile({ ...host, ...file });
+      const { path, size } = await downloadFile({ node, login, ...file }, confirmation);
       setOutcome({ text: `The browser saves ${shownName(path)}, ${sizeText(size)}.`, isFailure: false });
     } catch (thrown) {
       if (isUnconfirmed(thrown)) setUnconfirmed(thrown);

@@ -9,7 +9,7 @@ import { uploadFile } from "./upload-file.ts";
 import { type Outcome, shownOutcomes, unsent } from "./upload-outcomes.ts";
 
 /** The files of a host, and what a code has confirmed for them. */
-export type HostFiles = Pick<FileQuery, "node" | "login" | "confirmation">;
+export type HostFiles = Pick<FileQuery, "node" | "login"> & { readonly confirmation?: string };
 
 export interface UploadsFacts {
   readonly place: HostFiles;

@@ -25,5 +25,5 @@ export type ConfirmationAsk = z.infer<typeof confirmationAskSchema>;
 export const confirmationSchema = z.object({ confirmation: z.string() });
 export type Confirmation = z.infer<typeof confirmationSchema>;
 
-/** For what is opened; left out: nothing was confirmed. */
+/** Of a message that opens something, on a WebSocket or as a body; left out: nothing was confirmed. */
 export const confirmed = { confirmation: z.string().max(64).optional() };

@@ -28,7 +28,7 @@ const pathBytes = z
   .regex(/^L[w-z\d_-][\w-]*$/, "must be an absolute path as base64url");
 
 /** A file or a folder: by the bytes of its path, as a listing has them, or by its path; else the home folder. */
-export const fileQuerySchema = z.strictObject({ ...place, path: path.min(1).optional(), bytes: pathBytes.optional(), ...confirmed });
+export const fileQuerySchema = z.strictObject({ ...place, path: path.min(1).optional(), bytes: pathBytes.optional() });
 export type FileQuery = z.infer<typeof fileQuerySchema>;
 
 /** A file as it is now. `path`: absolute, without links. */

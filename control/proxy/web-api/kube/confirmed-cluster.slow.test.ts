@@ -37,7 +37,7 @@ beforeEach(() => {
 
 const person = async (roles = ["careful"]): Promise<CodedBrowser> => await openCodedBrowser(world.cluster, now, roles);
 const pods = async ({ browser }: CodedBrowser, confirmation = "") =>
-  await browser(`/kube-pods?${new URLSearchParams({ cluster: "prod", ...(confirmation !== "" && { confirmation }) }).toString()}`);
+  await browser("/kube-pods?cluster=prod", { headers: { "platform-confirmation": confirmation } });
 
 describe("where a role demands a code for each session", () => {
   test("one code opens a cluster's lists and shells, as often as its page asks; the agent sees the mark on each connection", async () => {
@@ -48,8 +48,8 @@ describe("where a role demands a code for each session", () => {
     expect(world.reached).toEqual([]);
     const { confirmation } = await ann.confirm({ type: "kube", cluster: "prod" });
     for (let list = 0; list < 2; list += 1) expect((await pods(ann, confirmation)).status).toBe(200);
-    const namespaces = new URLSearchParams({ cluster: "prod", confirmation }).toString();
-    expect((await ann.browser(`/kube-namespaces?${namespaces}`)).status).toBe(200);
+    const headers = { "platform-confirmation": confirmation };
+    expect((await ann.browser("/kube-namespaces?cluster=prod", { headers })).status).toBe(200);
     for (let shell = 0; shell < 2; shell += 1) {
       const terminal = await openWebTerminal(world.cluster, ann.browser, { ...place, confirmation });
       await expect.poll(terminal.output, { timeout: 10_000 }).toContain("here");

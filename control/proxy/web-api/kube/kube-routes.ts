@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { confirmed } from "../../../../core/api/web/confirmations.ts";
 import { kubeNameSchema, namespaceListSchema, podListSchema } from "../../../../core/api/web/pods.ts";
 import { formatHostPort } from "../../../../core/transport/host-port.ts";
 import { connectionAgent } from "../../app-front/agent-requests.ts";
@@ -7,6 +6,7 @@ import type { ReachServices } from "../../routing/reach-served.ts";
 import type { Api } from "../api/api.ts";
 import { apiRoute, type UserCall } from "../api/api-route.ts";
 import { type BoundServices, boundedCall } from "../api/bounded-call.ts";
+import { pageConfirmation } from "../page-confirmation.ts";
 import type { JsonOver } from "./get-json.ts";
 import { listObjects } from "./list-objects.ts";
 import { reachCluster } from "./reach-cluster.ts";
@@ -18,10 +18,10 @@ export interface KubeServices extends ReachServices, BoundServices {}
 const idleMs = 5_000;
 const clusterText = z.string().min(1).max(255);
 const pods = {
-  query: z.strictObject({ cluster: clusterText, namespace: z.union([z.literal(""), kubeNameSchema]).default(""), ...confirmed }),
+  query: z.strictObject({ cluster: clusterText, namespace: z.union([z.literal(""), kubeNameSchema]).default("") }),
   answer: podListSchema,
 };
-const namespaces = { query: z.strictObject({ cluster: clusterText, ...confirmed }), answer: namespaceListSchema };
+const namespaces = { query: z.strictObject({ cluster: clusterText }), answer: namespaceListSchema };
 
 /** What a user sees in a Kubernetes cluster, listed by its API server as that user. */
 export function kubeRoutes(api: Api, services: KubeServices): void {
@@ -58,7 +58,8 @@ async function inCluster<T>(call: KubeCall, services: KubeServices, ask: (over: 
   const peer = formatHostPort({ host: address, port: request.socket.remotePort ?? 0 });
   return await boundedCall(call, services, async ({ signal, hold }) => {
     const ended = new AbortController();
-    const { cluster, confirmation } = query;
+    const { cluster } = query;
+    const confirmation = pageConfirmation(request);
     const visit = { cluster, confirmation, identity: browser.identity, auth, peer, signal: AbortSignal.any([signal, ended.signal]) };
     const agent = connectionAgent({ maxConnections: 1, maxIdle: 1, idleMs, connect: async () => await reachCluster(visit, services) });
     try {

@@ -106,20 +106,33 @@ describe("where a role demands a code for each session", () => {
 
   test("one code opens the files of the host: a listing, a download and an upload, but no terminal, and not for another browser", async () => {
     const [bob, carol] = [await person(), await person()];
-    const query = (confirmation = "") => new URLSearchParams({ ...filesAt(), path: join(host.home, "a.txt"), confirmation }).toString();
-    await writeFile(join(host.home, "a.txt"), "hello");
-    expect(await bob.browser(`/files?${query()}`)).toMatchObject({ status: 403, body: { error: needsCode } });
+    const query = new URLSearchParams({ ...filesAt(), path: join(host.home, "a.txt") }).toString();
+    const facts = async ({ browser }: CodedBrowser, confirmation = "") =>
+      await browser(`/files?${query}`, { headers: { "platform-confirmation": confirmation } });
+    await writeFile(join(host.home, "a.txt"), "12345");
+    expect(await facts(bob)).toMatchObject({ status: 403, body: { error: needsCode } });
     const { confirmation } = await bob.confirm({ type: "files", ...filesAt() });
-    for (let request = 0; request < 3; request += 1) expect((await bob.browser(`/files?${query(confirmation)}`)).body).toMatchObject({ size: 5 });
-    const folder = new URLSearchParams({ ...filesAt(), confirmation }).toString();
-    expect((await bob.browser(`/files/folder?${folder}`)).status).toBe(200);
+    for (let request = 0; request < 3; request += 1) expect((await facts(bob, confirmation)).body).toMatchObject({ size: 5 });
+    const folder = new URLSearchParams(filesAt()).toString();
+    expect((await bob.browser(`/files/folder?${folder}`, { headers: { "platform-confirmation": confirmation } })).status).toBe(200);
+    // No address holds what was confirmed: it would be in logs and histories.
+    expect((await bob.browser(`/files/folder?${folder}&confirmation=${confirmation}`)).status).toBe(400);
+    const [cookie = ""] = (await facts(bob, confirmation)).headers["set-cookie"] ?? [];
+    expect(cookie).toMatch(/^__Host-platform_file_[0-9a-f]{16}=.*; Secure; HttpOnly; SameSite=Strict; Max-Age=60$/);
+    const link = async (file: string, { cookie: sent = "" } = {}) =>
+      await bob.browser(`/files/content?${file}`, { headers: { cookie: `${bob.browser.cookie}; ${sent}` } });
+    const [given = ""] = cookie.split(";", 1);
+    expect((await link(query)).status).toBe(403);
+    expect((await link(folder, { cookie: given })).status).toBe(403);
+    const saved = await link(query, { cookie: given });
+    expect([saved.status, saved.headers["set-cookie"]?.[0]]).toEqual([200, expect.stringMatching(/; Max-Age=0$/)]);
     const ask = { ...filesAt(), folder: "", name: "b.txt", size: 4, replace: false };
     const upload = async (more: object) =>
       await (await openUpload(cluster, bob.browser, { ask: { ...ask, ...more }, ready: sendAll(Buffer.from("data")) })).closed;
     expect(await upload({})).toMatchObject({ type: "error", error: needsCode });
     expect(await upload({ confirmation })).toMatchObject({ type: "stored" });
     expect(await readFile(join(host.home, "b.txt"), "utf8")).toBe("data");
-    expect(await carol.browser(`/files?${query(confirmation)}`)).toMatchObject({ status: 403, body: { error: needsCode } });
+    expect(await facts(carol, confirmation)).toMatchObject({ status: 403, body: { error: needsCode } });
     expect(await refusalOf(await openWebTerminal(cluster, bob.browser, terminalAsk({ confirmation })))).toMatchObject(needsCode);
   });
 

@@ -8,6 +8,7 @@ import { closeHandle, openFile, statHandle, statPath } from "../../../../core/sf
 import type { Api } from "../api/api.ts";
 import { apiRoute, type UserCall } from "../api/api-route.ts";
 import { type BoundFacts, type BoundServices, boundedCall } from "../api/bounded-call.ts";
+import { allowLink, linkConfirmation, pageConfirmation } from "../page-confirmation.ts";
 import { attachment } from "./attachment.ts";
 import { listFiles } from "./list-files.ts";
 import { type AskedPath, fileError, type HostFiles, openFiles, pathText, wholePath } from "./open-files.ts";
@@ -27,7 +28,11 @@ export function fileRoutes(api: Api, services: FileServices): void {
     path: "/webapi/v1/files",
     summary: "Shows a file of a host: its whole path, and its size.",
     schema: facts,
-    handler: async (call) => await withFiles(call, services, async (files) => await found(files, call.query)),
+    handler: async (call) => {
+      const answer = await withFiles(call, services, async (files) => await found(files, call.query));
+      allowLink(call.reply, call.query, pageConfirmation(call.request));
+      return answer;
+    },
   });
   apiRoute(api, {
     method: "GET",
@@ -54,7 +59,7 @@ type BoundCall = FileCall & Pick<UserCall<typeof content>, "reply" | "signal">;
 /** Asks a host over a connection of its own, which ends with it. */
 async function withFiles<T>(call: BoundCall, services: FileServices, ask: (files: HostFiles, hold: BoundFacts["hold"]) => Promise<T>): Promise<T> {
   return await boundedCall(call, services, async ({ signal, hold }) => {
-    const files = await filesOf(call, services, signal);
+    const files = await filesOf(call, services, { signal, confirmation: pageConfirmation(call.request) });
     try {
       return await ask(files, hold);
     } finally {
@@ -64,9 +69,9 @@ async function withFiles<T>(call: BoundCall, services: FileServices, ask: (files
 }
 
 async function filesOf(
-  { auth, browser: { identity }, query: { node, login, confirmation }, request, address }: FileCall,
+  { auth, browser: { identity }, query: { node, login }, request, address }: FileCall,
   services: FileServices,
-  signal: AbortSignal,
+  { signal, confirmation }: { readonly signal: AbortSignal; readonly confirmation: string | undefined },
 ): Promise<HostFiles> {
   const peer = `${address.includes(":") ? `[${address}]` : address}:${request.socket.remotePort ?? 0}`;
   return await openFiles({ node, login, confirmation, identity, auth, peer, signal }, services);
@@ -110,7 +115,8 @@ async function download(call: UserCall<typeof content>, services: FileServices) 
   held.hold(readAheadBytes);
   services.relaying.add(over);
   const signal = AbortSignal.any([call.signal, ended.signal]);
-  const files = await filesOf(call, services, signal);
+  const confirmation = linkConfirmation(call.request, reply, query) ?? pageConfirmation(call.request);
+  const files = await filesOf(call, services, { signal, confirmation });
   reply.raw.once("close", () => files.close());
   if (reply.raw.closed) files.close();
   const { client, host } = files;
