@@ -27,8 +27,7 @@ export function confirmedThing(wish: Wish): ConfirmedThing {
 export function useTerminal({ wish, isForReader, left }: TerminalFacts) {
   const screen = useRef<HTMLDivElement>(null);
   const running = useRef<RunningTerminal>(undefined);
-  const held = useRef<string>(undefined);
-  const refusedOnes = useRef(new Set<string>());
+  const { held, another } = useConfirmation(wish);
   const [state, setState] = useState<TerminalState>({ is: "opening" });
   const [title, setTitle] = useState("");
   const [link, setLink] = useState<string>();
@@ -44,14 +43,10 @@ export function useTerminal({ wish, isForReader, left }: TerminalFacts) {
     let [isGone, isOpened] = [false, false];
     const confirmation = held.current;
     if (wish.type === "open") held.current = undefined;
-    const close = (): void => {
-      running.current?.close();
-      running.current = undefined;
-    };
+    const close = (): void => closeRunning(running);
     const refused = async (error: { readonly message: string }): Promise<void> => {
       close();
-      if (confirmation !== undefined) refusedOnes.current.add(confirmation);
-      const other = wish.type === "pod" ? await findConfirmation(wish.cluster, refusedOnes.current) : undefined;
+      const other = await another(confirmation);
       if (isGone) return;
       if (other === undefined) setState({ is: "unconfirmed", error });
       else confirmed(other);
@@ -89,6 +84,22 @@ export function useTerminal({ wish, isForReader, left }: TerminalFacts) {
     };
   }, [turn]);
   return { screen, running, state, title, link, setLink, again, confirmed };
+}
+
+function closeRunning(running: { current: RunningTerminal | undefined }): void {
+  running.current?.close();
+  running.current = undefined;
+}
+
+/** What was confirmed for the next session; `another`: what another page has confirmed, in place of one that was refused. */
+function useConfirmation(wish: Wish) {
+  const held = useRef<string>(undefined);
+  const refused = useRef(new Set<string>());
+  const another = async (confirmation: string | undefined): Promise<string | undefined> => {
+    if (confirmation !== undefined) refused.current.add(confirmation);
+    return wish.type === "pod" ? await findConfirmation(wish.cluster, refused.current) : undefined;
+  };
+  return { held, another };
 }
 
 /** An error about the session shows the login; a lost connection may be one, which only a call can know. */
