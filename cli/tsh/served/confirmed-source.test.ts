@@ -5,6 +5,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { fromX509Certificate } from "../../../core/identity/x509-identity.ts";
 import { toOpensshPrivate } from "../../../core/ssh/keys.ts";
 import { enrolUser, type TestUser } from "../../../test/inside/enrol-user.ts";
+import { joinFacts } from "../../../test/inside/open-auth.ts";
 import { clusterName, startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
 import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 import { codeAt } from "../../../test/world/one-time-code.ts";
@@ -20,7 +21,17 @@ const now = (): Date => new Date(Date.now() + aheadMs);
 
 beforeAll(async () => {
   cluster = await startTestCluster({ now });
-  alice = await enrolUser({ admin: cluster.admin, client: cluster.admin }, { name: "alice", roles: ["access"], logins: ["root"] }, now());
+  await cluster.putRole("reader", { allow: { app_labels: { env: "test" } } });
+  alice = await enrolUser({ admin: cluster.admin, client: cluster.admin }, { name: "alice", roles: ["access", "reader"], logins: ["root"] }, now());
+  using anonymous = openAuthClient({ open: cluster.open, ca: cluster.hostCaPem });
+  const { secret } = await cluster.admin.createToken({ roles: ["node", "app"] });
+  const { hostId } = await anonymous.client.join({
+    ...joinFacts("node", secret, { hostname: "app-1", services: ["app"] }),
+    ...publicKeys(generateKeys()),
+  });
+  const proxy = cluster.auth.localClient("proxy");
+  await proxy.reportNode({ hostId, hostname: "app-1", services: ["app"], version: "1.0.0", connected: true });
+  await proxy.reportOffered({ hostId, offered: [{ kind: "app", name: "wiki", labels: { env: "test" }, details: { uri: "http://127.0.0.1:1" } }] });
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
