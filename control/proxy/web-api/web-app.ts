@@ -15,10 +15,9 @@ import type { Access } from "../routing/read-access.ts";
 import type { RoutingServices } from "../routing/routing-services.ts";
 import type { RelayedStreams } from "../routing/running-streams.ts";
 import type { VersionServer } from "../versions/open-version-server.ts";
-import { type Api, createApi } from "./api/api.ts";
+import { type Api, createApi, type TakeUpgrade, upgradesOf } from "./api/api.ts";
 import { browserSessions } from "./api/browser-sessions.ts";
 import { OpenSockets } from "./api/open-sockets.ts";
-import type { TakeUpgrade } from "./api/socket-route.ts";
 import { confirmationRoute } from "./confirmation-route.ts";
 import { credentialRoutes } from "./credential-routes.ts";
 import { authorityRoutes } from "./discovery/authority-routes.ts";
@@ -54,8 +53,8 @@ import { safeHeaders } from "./server/safe-headers.ts";
 import { createWebServer, type WebServer } from "./server/web-server.ts";
 import { sessionRoutes } from "./session-routes.ts";
 import { fileRoutes } from "./terminal/file-routes.ts";
-import { terminalPath, terminalRoute } from "./terminal/terminal-route.ts";
-import { uploadPath, uploadRoute } from "./terminal/upload-route.ts";
+import { terminalRoute } from "./terminal/terminal-route.ts";
+import { uploadRoute } from "./terminal/upload-route.ts";
 import { uiArchive } from "./ui/ui-archive.ts";
 import { uiRoutes } from "./ui/ui-routes.ts";
 
@@ -178,7 +177,7 @@ function apiRoutes(api: Api, services: WebServices): void {
   windowPreviewRoutes(api, previews);
 }
 
-/** By path: what takes requests to become WebSockets. */
+/** The WebSockets of the API, and the connections of agents and clients that begin as one. */
 function socketRoutes(
   api: Api,
   { routing, relaying, transfers, receiveUpgraded, log, signal }: WebServices,
@@ -187,11 +186,9 @@ function socketRoutes(
   const report = (error: PlatformError): void => log.error("a WebSocket failed", { error: error.cause ?? error });
   const sockets = { openSockets, peerOf: ({ socket }: IncomingMessage) => peerAddress(socket), signal, report };
   const streams = { ...routing, relaying, transfers, signal };
-  return new Map([
-    [upgradePath, connectionUpgrade(receiveUpgraded)],
-    [terminalPath, terminalRoute(api, streams, sockets)],
-    [uploadPath, uploadRoute(api, streams, sockets)],
-  ]);
+  terminalRoute(api, streams, sockets);
+  uploadRoute(api, streams, sockets);
+  return upgradesOf(api, new Map([[upgradePath, connectionUpgrade(receiveUpgraded)]]));
 }
 
 function addSafeHeaders(app: FastifyInstance): void {

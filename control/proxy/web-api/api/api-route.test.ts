@@ -8,7 +8,7 @@ import { authClientOf } from "../../../../test/inside/auth-client-of.ts";
 import { bearerOf, formatCredential, newSessionCredential } from "../../../browser/session-credential.ts";
 import { sessionCookie } from "../cookies.ts";
 import { addErrors } from "../server/answer-errors.ts";
-import { type Api, createApi } from "./api.ts";
+import { type Api, createApi, upgradesOf } from "./api.ts";
 import { apiRoute } from "./api-route.ts";
 
 const [alice, bob, gone] = [newSessionCredential(), newSessionCredential(), newSessionCredential()];
@@ -143,6 +143,14 @@ test("a route of the API that is added in any other way stops the start", () => 
     expect(() => bare.get(url, () => "open")).toThrow(/apiRoute/);
   }
   expect(() => bare.get("/webapi/ping", () => "open")).not.toThrow();
+});
+
+test("a WebSocket of the API that is added in any other way stops the start", () => {
+  const bare = createApi(fastify(), api.sessions, { version: "1", audit: api.audit });
+  const take = (): void => {};
+  for (const path of ["/webapi/v1/planted", "/WEBAPI/v1/x"]) expect(() => upgradesOf(bare, new Map([[path, take]]))).toThrow(/socketRoute/);
+  bare.sockets.set("/webapi/v1/own", take);
+  expect([...upgradesOf(bare, new Map([["/webapi/agents", take]])).keys()]).toEqual(["/webapi/agents", "/webapi/v1/own"]);
 });
 
 test("a public route is open, but not to pages of other sites", async () => {

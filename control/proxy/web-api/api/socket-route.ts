@@ -5,7 +5,7 @@ import type { AuthClient } from "../../../../core/api/auth-client.ts";
 import { PlatformError, toPlatformError } from "../../../../core/errors/platform-error.ts";
 import { ipOf } from "../../../../core/transport/host-port.ts";
 import { foreignPage } from "../../foreign-page.ts";
-import type { Api } from "./api.ts";
+import type { Api, TakeUpgrade } from "./api.ts";
 import { apiRoute } from "./api-route.ts";
 import { type BrowserUser, requireOwnPage, requireSession } from "./authenticate.ts";
 import type { ApiPath } from "./declared-route.ts";
@@ -44,25 +44,22 @@ export interface SocketServices {
   readonly report: (error: PlatformError) => void;
 }
 
-/** Serves a request to become a WebSocket. Owns the connection. */
-export type TakeUpgrade = (request: IncomingMessage, connection: Duplex, head: Buffer) => void;
-
 /** Maximum size of a message, bytes. */
 const maxMessage = 65_536;
 
 /**
  * Declares a WebSocket of the web API, as `apiRoute` declares a route. Before the upgrade the request needs the cookie of a session (else 401) and the Origin of
  * this site (else 403); within 4 s after it the first message must be `{"token": …}`, the token of that very session: else an error of code `denied` is sent,
- * and the WebSocket closed. A request that is not an upgrade gets 400. Returns what takes its upgrades.
+ * and the WebSocket closed. A request that is not an upgrade gets 400.
  */
-export function socketRoute(api: Api, route: SocketRoute, services: SocketServices): TakeUpgrade {
+export function socketRoute(api: Api, route: SocketRoute, services: SocketServices): void {
   const { path, summary } = route;
   const refusePlain = (): never => {
     throw new PlatformError("invalid", "this address is for WebSockets");
   };
   apiRoute(api, { method: "GET", path, summary, socket: true, schema: {}, handler: refusePlain });
   const server = new WebSocketServer({ noServer: true, clientTracking: false, maxPayload: maxMessage, perMessageDeflate: false });
-  return (request, connection, head) => {
+  const take: TakeUpgrade = (request, connection, head) => {
     connection.on("error", () => connection.destroy());
     const peer = services.peerOf(request);
     admit(request, { api, peer }).then(
@@ -76,6 +73,7 @@ export function socketRoute(api: Api, route: SocketRoute, services: SocketServic
       (thrown: unknown) => refuseUpgrade(connection, toPlatformError(thrown)),
     );
   };
+  api.sockets.set(path, take);
 }
 
 /** Throws `denied` for a page of another site, which is recorded, and `unauthenticated` without a session. */

@@ -4,8 +4,8 @@ import { WebSocketServer } from "ws";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import type { ArrivedSocket } from "../../../../core/transport/arrivals/listen.ts";
 import { upgradeLimits, upgradePath, upgradeProtocol, websocketStream } from "../../../../core/transport/upgrade/websocket-stream.ts";
+import type { TakeUpgrade } from "../api/api.ts";
 import { refuseUpgrade } from "../api/refuse-upgrade.ts";
-import type { TakeUpgrade } from "../api/socket-route.ts";
 import { errorBody } from "./answer-errors.ts";
 
 /**

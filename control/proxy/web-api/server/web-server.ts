@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import type { Socket } from "node:net";
 import type { KeptConnections } from "../../kept-connections.ts";
-import type { TakeUpgrade } from "../api/socket-route.ts";
+import type { TakeUpgrade } from "../api/api.ts";
 
 /** Node's server of the web API: it gets its connections from the proxy's listener. */
 export interface WebServer {

@@ -5,7 +5,7 @@ import type { ListRoom } from "../../../limits/list-room.ts";
 import type { ReachServices } from "../../routing/reach-served.ts";
 import type { RelayedStreams } from "../../routing/running-streams.ts";
 import type { Api } from "../api/api.ts";
-import type { SocketCall, SocketServices, TakeUpgrade } from "../api/socket-route.ts";
+import type { SocketCall, SocketServices } from "../api/socket-route.ts";
 import { socketRoute } from "../api/socket-route.ts";
 import { openPodShell } from "../kube/open-pod-shell.ts";
 import { openShell } from "./open-shell.ts";
@@ -18,21 +18,21 @@ export interface TerminalServices extends ReachServices {
   readonly transfers: Pick<ListRoom, "open">;
 }
 
-export const terminalPath = "/webapi/v1/terminal";
+const terminalPath = "/webapi/v1/terminal";
 /** Time limit of the message that says which terminal, ms. */
 const askMs = 10_000;
 /** Typing counts as use of the browser's session, this often, ms. */
 const useMs = 60_000;
 
 /** `/webapi/v1/terminal`: a terminal on a host, or in a pod, in the browser (core/api/web/terminal.ts has the messages). */
-export function terminalRoute(api: Api, services: TerminalServices, sockets: SocketServices): TakeUpgrade {
+export function terminalRoute(api: Api, services: TerminalServices, sockets: SocketServices): void {
   const handler = async (call: SocketCall): Promise<void> => {
     const serving = serve(call, api, services);
     services.relaying.add(serving);
     await serving;
   };
   const summary = "A terminal on a host or in a container of a pod, or a seat in a session that runs: a WebSocket.";
-  return socketRoute(api, { path: terminalPath, summary, handler }, sockets);
+  socketRoute(api, { path: terminalPath, summary, handler }, sockets);
 }
 
 async function serve({ socket, inbox, browser, auth, peer, signal }: SocketCall, { sessions }: Api, services: TerminalServices): Promise<void> {

@@ -2,7 +2,7 @@ import { type UploadAsk, type UploadNotice, uploadAskSchema, uploadWindow } from
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import type { Api } from "../api/api.ts";
 import type { SocketInbox } from "../api/socket-inbox.ts";
-import { type SocketCall, type SocketServices, socketRoute, type TakeUpgrade } from "../api/socket-route.ts";
+import { type SocketCall, type SocketServices, socketRoute } from "../api/socket-route.ts";
 import { fileError, type HostFiles, openFiles } from "./open-files.ts";
 import { outlive } from "./outlive.ts";
 import { readText } from "./read-text.ts";
@@ -11,18 +11,18 @@ import type { TerminalServices } from "./terminal-route.ts";
 import { uploadPlace } from "./upload-place.ts";
 import { IncomingFile } from "./write-file.ts";
 
-export const uploadPath = "/webapi/v1/files/upload";
+const uploadPath = "/webapi/v1/files/upload";
 /** Time limits of the message that says which file, of the clearing up after an upload that failed, and of all that a host still does once the browser has gone, ms. */
 const [askMs, dropMs, goneMs] = [10_000, 5_000, 60_000] as const;
 
 /** `/webapi/v1/files/upload`: a file from a browser to a host (core/api/web/files.ts has the messages). */
-export function uploadRoute(api: Api, services: TerminalServices, sockets: SocketServices): TakeUpgrade {
+export function uploadRoute(api: Api, services: TerminalServices, sockets: SocketServices): void {
   const handler = async (call: SocketCall): Promise<void> => {
     const serving = serve(call, services);
     services.relaying.add(serving);
     await serving;
   };
-  return socketRoute(api, { path: uploadPath, summary: "Stores a file on a host: a WebSocket.", handler }, sockets);
+  socketRoute(api, { path: uploadPath, summary: "Stores a file on a host: a WebSocket.", handler }, sockets);
 }
 
 async function serve(call: SocketCall, services: TerminalServices): Promise<void> {
