@@ -15,7 +15,7 @@ const item = (name: string, padding = 1024): string =>
   JSON.stringify({ metadata: { name, namespace: "n", annotations: { padding: "x".repeat(padding) } } });
 
 /** Servers of clusters may be anybody's: what one of them does must not cost the agent its memory, nor a client the truth. */
-describe.skipIf(!isRoot)("a hostile API server", () => {
+describe.skipIf(!isRoot)(`a hostile API server${isRoot ? "" : " (needs root)"}`, () => {
   let server: ScriptedApiServer;
   let platform: KubePlatform;
   let some: Entrance;

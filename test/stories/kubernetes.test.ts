@@ -143,7 +143,8 @@ await describeKube("Kubernetes through an agent", (world) => {
     expect(await user.kubectl("1.36", ["get", "ns", "default", "-o", "name"])).toMatchObject({ status: 0 });
   });
 
-  test.skipIf(!hasProgram("nginx"))("behind nginx that ends TLS, login says what works, and that works", async () => {
+  const noNginx = hasProgram("nginx") ? "" : " (nginx is not installed)";
+  test.skipIf(noNginx !== "")(`behind nginx that ends TLS, login says what works, and that works${noNginx}`, async () => {
     await using nginx = await startEndingNginx({ proxy: platform.cluster.proxy });
     const { home } = user.user;
     const env = { ...user.env, SSL_CERT_FILE: nginx.caFile, KUBECONFIG: join(home, "balanced") };
