@@ -77,13 +77,20 @@ describe("the hand-off", () => {
     const first = await site.take({ body: { state, ...opened }, cookie });
     const cookies = pairsOf(first).join("; ");
     expect((await site.call("/", { headers: { cookie: cookies } })).status).toBe(200);
+    const before = (await site.world.cluster.events("auth")).length;
     expect((await site.take({ body: { state, ...opened }, cookie })).status).toBe(403);
+    const recorded = (await site.world.cluster.events("auth")).slice(before);
+    expect(recorded).toMatchObject([{ code: "T3007W", user: "ann", app_name: "wiki", sid: opened.session.split(".")[0] }]);
     await until("the session has ended", async () => (await site.call("/", { headers: { cookie: cookies } })).status === 401);
   });
 
   test("at the host name of another application is refused", async () => {
     const { state, cookie } = await site.attempt(shop);
-    expect((await site.take({ body: { state, ...(await site.session()) }, cookie, at: shop })).status).toBe(403);
+    const opened = await site.session();
+    const before = (await site.world.cluster.events("auth")).length;
+    expect((await site.take({ body: { state, ...opened }, cookie, at: shop })).status).toBe(403);
+    const recorded = (await site.world.cluster.events("auth")).slice(before);
+    expect(recorded).toMatchObject([{ code: "T3007W", user: "ann", sid: opened.session.split(".")[0] }]);
   });
 
   test.for([
