@@ -31,7 +31,7 @@ export function memberWish(options: ReadonlyMap<string, string>): MemberWish {
   return { replicaSet: replicaSetOf(options), readPreference };
 }
 
-/** Whether to use a member, to use it if there is no better one, or not to use it. Pure. */
+/** How well a member suits: `fallback` is used only where no other member suits better. Pure. */
 export function suitability(facts: MemberFacts, wish: MemberWish): "use" | "fallback" | "no" {
   const { setName, isPrimary, isSecondary } = facts;
   if (setName === undefined) return wish.replicaSet === undefined ? "use" : "no";

@@ -65,7 +65,7 @@ export async function beginSession(login: SessionLogin, deps: DbDeps): Promise<B
 }
 
 /**
- * Throws `denied` for a user who may not copy a server as a replica does. Such a connection reads all logical databases, whichever one it names
+ * Throws `denied` for a user who may not open replication connections. Such a connection reads all logical databases, whichever one it names
  * (`BASE_BACKUP` works on each of them), so that a role has to allow every one: `mayUseAll`.
  */
 function refuseReplication({ identity, rules, ask }: ServedGrant<"db">, mayUseAll: boolean): void {

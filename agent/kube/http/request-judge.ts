@@ -139,7 +139,7 @@ function isReviewOf({ place, method }: KubeRequest, resource: "selfsubjectaccess
   return method === "POST" && place?.group === "authorization.k8s.io" && place.resource === resource;
 }
 
-/** Throws `denied` for a running request that is no longer allowed in its form. Pure. */
+/** Throws `denied` when a running request is no longer allowed as it was sent. Pure. */
 function requireStill(before: KubeVerdict, after: KubeVerdict): void {
   if (stillHolds(before, after)) return;
   throw new PlatformError(

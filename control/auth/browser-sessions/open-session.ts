@@ -20,7 +20,7 @@ interface BrowserFacts {
 export type OpenSessionAsk = LoginProof & BrowserFacts;
 
 export interface PasskeyLogin extends BrowserFacts {
-  /** The only user who may log in; empty: any. */
+  /** Restricts the login to this user; empty: any user may log in. */
   readonly user: string;
   readonly answer: PasskeyAnswer;
   readonly address: string;

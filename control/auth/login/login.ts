@@ -39,7 +39,7 @@ export interface Given<T> {
   readonly writes: readonly Write[];
   /** Session in a browser. */
   readonly sid?: string;
-  /** Replaces the password of a user who has proven it. */
+  /** The new password, stored together with the used code. */
   readonly password?: Credential["password"];
 }
 
@@ -57,7 +57,7 @@ export interface Proof {
 /** The user that an attempt is for. */
 export interface Claimed extends LoginTry {
   readonly userId: string | undefined;
-  /** Undefined: there is no such user. */
+  /** Undefined if the user does not exist. */
   readonly stored: StoredCredential | undefined;
 }
 

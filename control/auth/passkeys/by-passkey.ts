@@ -25,7 +25,7 @@ export async function byPasskey(
   return { user: isMeant ? owner : `unknown passkey from ${clientNetwork(address)}`, proof };
 }
 
-/** The user to whom the handle in an answer was given, and who has this passkey. */
+/** The owner of this passkey, found by the user handle in the answer. */
 async function ownerOf({ storage }: Pick<AuthContext, "storage">, { userHandle, credentialId }: Assertion): Promise<string | undefined> {
   const user = await userOfHandle(storage, userHandle.toString("hex"));
   if (user === undefined) return undefined;
