@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { AssertionOptions, CreationOptions } from "../../../../core/api/web/passkeys.ts";
+import { assertionOptionsSchema, creationOptionsSchema } from "../../../../core/api/web/passkeys.ts";
 import { enrolUser, type TestUser } from "../../../../test/inside/enrol-user.ts";
 import { startTestCluster, type TestCluster } from "../../../../test/inside/open-cluster.ts";
 import { type SignedAssertion, type SoftwareAuthenticator, softwareAuthenticator } from "../../../../test/inside/software-authenticator.ts";
@@ -51,7 +51,7 @@ const assertionJson = ({ credentialId, clientData, authenticatorData, signature,
 
 async function logIn(authenticator: SoftwareAuthenticator, from: string = origin): Promise<WebAnswer> {
   const started = await post("/passkey-logins", {});
-  const { challenge, rpId } = started.body as unknown as AssertionOptions;
+  const { challenge, rpId } = assertionOptionsSchema.parse(started.body);
   const passkey = assertionJson(authenticator.assert({ challenge, origin: from, rpId }));
   return await post("/sessions", { passkey }, { cookie: cookieOf(started) });
 }
@@ -65,7 +65,7 @@ describe("passkeys in the API", () => {
     const first = await post("/sessions", { user: "alice", password: alice.password, code: nextCode() });
     session = { cookie: cookieOf(first), authorization: `Bearer ${String(first.body.token)}` };
     const started = await post("/passkeys/challenge", { name: "phone", password: alice.password, code: nextCode() }, session);
-    const options = started.body as unknown as CreationOptions;
+    const options = creationOptionsSchema.parse(started.body);
     expect(options).toMatchObject({
       rp: { id: host, name: "main" },
       user: { name: "alice" },
@@ -92,7 +92,7 @@ describe("passkeys in the API", () => {
       expect.stringMatching(/^__Host-platform_passkey=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Strict; Max-Age=300$/),
     ]);
     expect(started.body).toMatchObject({ rpId: host, userVerification: "required", allowCredentials: [] });
-    const { challenge, rpId } = started.body as unknown as AssertionOptions;
+    const { challenge, rpId } = assertionOptionsSchema.parse(started.body);
     const body = { passkey: assertionJson(authenticator.assert({ challenge, origin, rpId })) };
     const other = cookieOf(await post("/passkey-logins", {}));
     for (const headers of [{}, { cookie: other }, { cookie: "__Host-platform_passkey=x" }])
@@ -133,7 +133,7 @@ describe("passkeys in the API", () => {
     ["missing", { signature: undefined }],
   ] as const)("an answer with a part that is %s is refused before it is looked at", async ([, changed]) => {
     const started = await post("/passkey-logins", {});
-    const { challenge, rpId } = started.body as unknown as AssertionOptions;
+    const { challenge, rpId } = assertionOptionsSchema.parse(started.body);
     const passkey = assertionJson(authenticator.assert({ challenge, origin, rpId }));
     const sent = { passkey: { ...passkey, response: { ...passkey.response, ...changed } } };
     expect((await post("/sessions", sent, { cookie: cookieOf(started) })).status).toBe(400);
@@ -141,7 +141,7 @@ describe("passkeys in the API", () => {
 
   test("one is removed by itself, and logs in no more", async () => {
     const asked = await post(`/passkeys/${id}/challenge`, {}, session);
-    const { challenge, rpId, allowCredentials } = asked.body as unknown as AssertionOptions;
+    const { challenge, rpId, allowCredentials } = assertionOptionsSchema.parse(asked.body);
     expect(allowCredentials.map((one) => one.id)).toEqual([json(authenticator.credentialId)]);
     const passkey = assertionJson(authenticator.assert({ challenge, origin, rpId }));
     const removed = await post(`/passkeys/${id}/removal`, { passkey }, session);
